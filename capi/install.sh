@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the header, the libraries, their pkg-config and CMake files and the licenses under a prefix. BUILT is the
-# folder with the libraries that cargo has built: install.sh PREFIX BUILT
+# Installs header, libraries, pkg-config and CMake files, and licenses under a prefix: install.sh PREFIX BUILT
+# BUILT is the folder with the libraries built by cargo.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${1:?usage: install.sh PREFIX BUILT}
@@ -23,7 +23,7 @@ Darwin)
     ln -sf "$shared" "$prefix/lib/libcodiag.dylib"
     ;;
 *)
-    # Renamed into place, so that a program that has loaded the old file keeps it.
+    # Replaced by a rename, so that running programs keep the old file.
     shared=libcodiag.so.$version
     cp "$built/libcodiag_c.so" "$prefix/lib/libcodiag.so.new"
     mv "$prefix/lib/libcodiag.so.new" "$prefix/lib/$shared"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds octave/codiag_mex against a C library: build.sh PREFIX
+# Builds octave/codiag_mex with the C library under a prefix: build.sh PREFIX
 set -eu
 prefix=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 octave --no-gui --quiet --no-init-file --path "$here" --eval "build_codiag('$prefix')"
-echo "octave/codiag_mex: addpath('$here') in Octave"
+echo "built octave/codiag_mex; in Octave, call addpath('$here')"

@@ -1,17 +1,17 @@
 function build_codiag(prefix)
-% BUILD_CODIAG  Build the mex function that codiag and qndiag call.
+% BUILD_CODIAG  Builds the MEX function that codiag and qndiag call.
 %
-%   build_codiag           against the C library in target/capi, where 'make capi' puts it
-%   build_codiag(prefix)   against one elsewhere
+%   build_codiag           uses the C library in target/capi, built by 'make capi'
+%   build_codiag(prefix)   uses the C library under the given prefix
 %
-% In a shell: make octave
+% The shell command 'make octave' builds both the C library and the MEX function.
 
 here = fileparts(mfilename('fullpath'));
 if nargin < 1
     prefix = fullfile(fileparts(here), 'target', 'capi');
 end
 if ~exist(fullfile(prefix, 'include', 'codiag.h'), 'file')
-    error('codiag:build', 'there is no C library of codiag in %s: run ''make capi'' first', prefix);
+    error('codiag:build', 'the C library of codiag was not found in %s; build it by ''make capi''', prefix);
 end
 source = fullfile(here, 'codiag_mex.c');
 include = ['-I' fullfile(prefix, 'include')];

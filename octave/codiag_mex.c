@@ -1,9 +1,10 @@
-/* Between MATLAB or Octave and the C interface of codiag: conversion and callbacks. Nothing numeric happens here.
+/* Glue between MATLAB or Octave and the C interface of codiag: conversion of data and callbacks.
  *
- *     answer = codiag_mex(C, [n p], is_complex, options)
+ *     result = codiag_mex(C, [n p], is_complex, options)
  *
- * C are real numbers; of complex matrices pairs of them, as codiag.m makes them, for MATLAB and Octave keep complex arrays in
- * different ways. The answer is a struct, which has a field 'error' if something is wrong: codiag.m puts it in words. */
+ * C has real numbers, or real and imaginary parts interleaved, because MATLAB and Octave store complex arrays differently.
+ * The result is a struct; if the solve fails, it has the fields 'error', a message, and 'identifier'. codiag_solve.m calls
+ * this function. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 static const mxArray *field(const mxArray *options, const char *name) {
     const mxArray *found = mxGetField(options, 0, name);
-    if (found == NULL) mexErrMsgIdAndTxt("codiag:internal", "there is no option '%s'", name);
+    if (found == NULL) mexErrMsgIdAndTxt("codiag:internal", "missing option '%s'", name);
     return found;
 }
 
@@ -20,8 +21,8 @@ static double number(const mxArray *options, const char *name) {
     return mxGetScalar(field(options, name));
 }
 
-/* A name of at most 31 letters. */
-static void word(const mxArray *options, const char *name, char out[32]) {
+/* Copies a string option of at most 31 characters. */
+static void string(const mxArray *options, const char *name, char out[32]) {
     if (mxGetString(field(options, name), out, 32) != 0) out[0] = '\0';
 }
 
@@ -39,11 +40,11 @@ static void put(mxArray *structure, const char *name, mxArray *value) {
     mxSetFieldByNumber(structure, 0, k, value);
 }
 
-/* The error message, with the options of Octave and MATLAB. */
+/* Returns a struct with the error message, which names the options of Octave and MATLAB. */
 static mxArray *failure(int code) {
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL);
     put(out, "error", mxCreateString(codiag_last_error_in(CODIAG_LANGUAGE_OCTAVE)));
-    put(out, "identifier", mxCreateString(code == CODIAG_ERROR_START ? "codiag:start" : "codiag:input"));
+    put(out, "identifier", mxCreateString(code == CODIAG_ERROR_INIT ? "codiag:init" : "codiag:input"));
     return out;
 }
 
@@ -58,53 +59,52 @@ static void values_of(const codiag_record *record, double out[FIELDS]) {
     memcpy(out, values, sizeof values);
 }
 
-/* What happens between two iterations. */
+/* State of the callback. */
 typedef struct {
     const mxArray *callback;
-    int verbose, keep, failed;
-    double constant;
-    size_t numbers, kept, room;
+    int verbose, keep_iterates, failed;
+    size_t iterate_size, n_iterates, capacity;
     double *iterates;
-} Watch;
+} CallbackState;
 
-static int follow(const codiag_record *record, const double *b, void *data) {
-    Watch *watch = data;
+static int on_iteration(const codiag_record *record, const double *b, void *data) {
+    CallbackState *state = data;
     if (record->sample) return 0;
-    if (watch->keep) {
-        if (watch->kept == watch->room) {
-            size_t room = 2 * watch->room + 16;
-            double *larger = realloc(watch->iterates, room * watch->numbers * sizeof *larger);
+    if (state->keep_iterates) {
+        if (state->n_iterates == state->capacity) {
+            size_t capacity = 2 * state->capacity + 16;
+            double *larger = realloc(state->iterates, capacity * state->iterate_size * sizeof *larger);
             if (larger == NULL) return 1;
-            watch->iterates = larger;
-            watch->room = room;
+            state->iterates = larger;
+            state->capacity = capacity;
         }
-        memcpy(watch->iterates + watch->kept * watch->numbers, b, watch->numbers * sizeof *b);
-        watch->kept++;
+        memcpy(state->iterates + state->n_iterates * state->iterate_size, b, state->iterate_size * sizeof *b);
+        state->n_iterates++;
     }
-    if (watch->verbose) mexPrintf("%4d  %.6e  %.2e\n", (int)record->iteration, record->loss, record->gradient_norm);
-    if (watch->callback == NULL) return 0;
+    if (state->verbose) mexPrintf("%4d  %.6e  %.2e\n", (int)record->iteration, record->loss, record->gradient_norm);
+    if (state->callback == NULL) return 0;
     double values[FIELDS];
     values_of(record, values);
     mxArray *argument = mxCreateStructMatrix(1, 1, FIELDS, RECORD);
     for (int k = 0; k < FIELDS; k++) mxSetFieldByNumber(argument, 0, k, scalar(values[k]));
     put(argument, "stage", mxCreateString(codiag_stage_name(record->stage)));
     put(argument, "kind", mxCreateString(codiag_step_name(record->kind)));
-    mxArray *inputs[2] = {(mxArray *)watch->callback, argument}, *asked = NULL;
-    mxArray *raised = mexCallMATLABWithTrap(1, &asked, 2, inputs, "feval");
+    mxArray *inputs[2] = {(mxArray *)state->callback, argument}, *value = NULL;
+    mxArray *raised = mexCallMATLABWithTrap(1, &value, 2, inputs, "feval");
     int stop = 1;
-    /* Only if codiag_solve.m could not guard the callback, which keeps exceptions itself. */
+    /* The guard of codiag_solve.m catches exceptions of the callback itself, so this one is of the guard. */
     if (raised != NULL) {
-        watch->failed = 1;
+        state->failed = 1;
         mxDestroyArray(raised);
-    } else if (asked != NULL) {
-        stop = mxGetNumberOfElements(asked) == 1 && mxGetScalar(asked) != 0.0;
-        mxDestroyArray(asked);
+    } else if (value != NULL) {
+        stop = mxGetNumberOfElements(value) == 1 && mxGetScalar(value) != 0.0;
+        mxDestroyArray(value);
     }
     mxDestroyArray(argument);
     return stop;
 }
 
-static mxArray *history(const codiag_answer *answer, size_t records) {
+static mxArray *history(const codiag_result *result, size_t records) {
     mxArray *out = mxCreateStructMatrix(1, 1, FIELDS, RECORD);
     mxArray *stages = mxCreateCellMatrix(records, 1), *kinds = mxCreateCellMatrix(records, 1);
     double *columns[FIELDS];
@@ -118,7 +118,7 @@ static mxArray *history(const codiag_answer *answer, size_t records) {
         double values[FIELDS];
         memset(&record, 0, sizeof record);
         record.size = sizeof record;
-        if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
+        if (codiag_result_history(result, i, &record) != CODIAG_ERROR_NONE) break;
         values_of(&record, values);
         for (int k = 0; k < FIELDS; k++) columns[k][i] = values[k];
         mxSetCell(stages, i, mxCreateString(codiag_stage_name(record.stage)));
@@ -129,44 +129,44 @@ static mxArray *history(const codiag_answer *answer, size_t records) {
     return out;
 }
 
-static mxArray *fields_of(const codiag_answer *answer, const Watch *watch) {
+static mxArray *fields_of(const codiag_result *result, const CallbackState *state) {
     codiag_info info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    codiag_answer_info(answer, &info);
-    /* Complex numbers as columns of two. */
+    codiag_result_info(result, &info);
+    /* Complex matrices have alternating rows of real and imaginary parts. */
     size_t planes = info.is_complex ? 2 : 1;
     mxArray *out = mxCreateStructMatrix(1, 1, 0, NULL), *pair = mxCreateDoubleMatrix(1, 2, mxREAL);
-    put(out, "B", matrix(codiag_answer_b(answer), planes * info.components, info.channels));
-    put(out, "A", matrix(codiag_answer_a(answer), planes * info.channels, info.components));
-    if (info.trials > 0) {
-        put(out, "stability", matrix(codiag_answer_stability(answer), 1, info.components));
-        put(out, "matches", matrix(codiag_answer_matches(answer), info.trials, info.components));
+    put(out, "B", matrix(codiag_result_b(result), planes * info.n_components, info.n_channels));
+    put(out, "A", matrix(codiag_result_a(result), planes * info.n_channels, info.n_components));
+    if (info.n_trials > 0) {
+        put(out, "stability", matrix(codiag_result_stability(result), 1, info.n_components));
+        put(out, "matches", matrix(codiag_result_matches(result), info.n_trials, info.n_components));
     }
     put(out, "criterion", mxCreateString(codiag_criterion_name(info.criterion)));
     put(out, "status", mxCreateString(codiag_status_name(info.status)));
     put(out, "converged", mxCreateLogicalScalar(info.status == CODIAG_STATUS_CONVERGED));
-    put(out, "n_iter", scalar((double)info.iterations));
+    put(out, "n_iter", scalar((double)info.n_iter));
     put(out, "loss", scalar(info.loss));
     put(out, "gradient_norm", scalar(info.gradient_norm));
-    put(out, "condition_number", scalar(codiag_answer_condition_number(answer)));
+    put(out, "condition_number", scalar(codiag_result_condition_number(result)));
     put(out, "margin", scalar(info.margin));
-    mxGetPr(pair)[0] = info.first == CODIAG_NONE ? 0.0 : (double)info.first + 1.0;
-    mxGetPr(pair)[1] = info.second == CODIAG_NONE ? 0.0 : (double)info.second + 1.0;
+    mxGetPr(pair)[0] = info.pair[0] == CODIAG_NONE ? 0.0 : (double)info.pair[0] + 1.0;
+    mxGetPr(pair)[1] = info.pair[1] == CODIAG_NONE ? 0.0 : (double)info.pair[1] + 1.0;
     put(out, "pair", pair);
-    put(out, "powers", matrix(codiag_answer_powers(answer), info.length, info.components));
-    put(out, "residuals", matrix(codiag_answer_residuals(answer), info.length, 1));
-    put(out, "start_losses", matrix(codiag_answer_start_losses(answer), info.starts, 1));
-    put(out, "history", history(answer, info.records));
+    put(out, "powers", matrix(codiag_result_powers(result), info.n_matrices, info.n_components));
+    put(out, "residuals", matrix(codiag_result_residuals(result), info.n_matrices, 1));
+    put(out, "start_losses", matrix(codiag_result_start_losses(result), info.n_starts, 1));
+    put(out, "history", history(result, info.n_records));
     put(out, "constant", scalar(info.constant));
-    put(out, "callback_failed", mxCreateLogicalScalar(watch->failed != 0));
-    if (watch->keep) put(out, "iterates", matrix(watch->iterates, watch->numbers, watch->kept));
+    put(out, "callback_failed", mxCreateLogicalScalar(state->failed != 0));
+    if (state->keep_iterates) put(out, "iterates", matrix(state->iterates, state->iterate_size, state->n_iterates));
     return out;
 }
 
 void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *input[]) {
     (void)outputs;
-    if (inputs != 4) mexErrMsgIdAndTxt("codiag:internal", "codiag_mex is called by codiag and qndiag");
+    if (inputs != 4) mexErrMsgIdAndTxt("codiag:internal", "codiag_mex is an internal function; call codiag or qndiag");
     const double *data = mxGetPr(input[0]), *size = mxGetPr(input[1]);
     const size_t n = (size_t)size[0], p = (size_t)size[1];
     const int is_complex = mxGetScalar(input[2]) != 0.0;
@@ -177,56 +177,58 @@ void mexFunction(int outputs, mxArray *output[], int inputs, const mxArray *inpu
     codiag_set_options_init(&set_options, sizeof set_options);
     codiag_settings_init(&settings, sizeof settings);
     char name[32];
-    word(options, "criterion", name);
+    string(options, "criterion", name);
     set_options.criterion = codiag_criterion_from_name(name);
-    const mxArray *weights = field(options, "weights"), *start = field(options, "start"),
+    const mxArray *weights = field(options, "weights"), *init = field(options, "init"),
                   *callback = field(options, "callback");
     set_options.weights = mxIsEmpty(weights) ? NULL : mxGetPr(weights);
-    double rank = number(options, "rank");
-    set_options.rank = rank < 0.0 ? CODIAG_RANK_AUTO : (size_t)rank;
+    double n_components = number(options, "n_components");
+    set_options.n_components = n_components < 0.0 ? CODIAG_N_COMPONENTS_AUTO : (size_t)n_components;
     set_options.shrinkage = number(options, "shrinkage");
     set_options.symmetrize = number(options, "symmetrize") != 0.0;
-    set_options.threads = (size_t)number(options, "threads");
-    word(options, "method", name);
+    set_options.n_jobs = (size_t)number(options, "n_jobs");
+    string(options, "method", name);
     settings.method = codiag_method_from_name(name);
-    if (mxIsChar(start)) {
-        word(options, "start", name);
-        settings.start = codiag_start_from_name(name);
+    if (mxIsChar(init)) {
+        string(options, "init", name);
+        settings.init = codiag_init_from_name(name);
     } else {
-        settings.start = CODIAG_START_GIVEN;
-        settings.b = mxGetPr(start);
+        settings.init = CODIAG_INIT_GIVEN;
+        settings.b = mxGetPr(init);
     }
     settings.orthogonal = number(options, "orthogonal") != 0.0;
-    settings.tolerance = number(options, "tol");
-    settings.max_iterations = (size_t)number(options, "max_iter");
+    settings.tol = number(options, "tol");
+    settings.max_iter = (size_t)number(options, "max_iter");
     settings.lambda_min = number(options, "lambda_min");
     settings.max_halvings = (size_t)number(options, "max_halvings");
-    settings.restarts = (size_t)number(options, "restarts");
-    settings.stability = (size_t)number(options, "stability");
+    settings.n_restarts = (size_t)number(options, "n_restarts");
+    settings.n_resamples = (size_t)number(options, "n_resamples");
+    string(options, "sort_by", name);
+    settings.sort_by = codiag_sort_by_from_name(name);
     settings.canonical = number(options, "canonical") != 0.0;
     settings.rescale = number(options, "rescale") != 0.0;
 
     codiag_set *set = NULL;
-    codiag_answer *answer = NULL;
+    codiag_result *result = NULL;
     int failed = is_complex
                      ? codiag_set_new_complex(data, n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set)
                      : codiag_set_new(data, n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set);
-    Watch watch;
-    memset(&watch, 0, sizeof watch);
-    watch.callback = mxIsEmpty(callback) ? NULL : callback;
-    watch.verbose = number(options, "verbose") != 0.0;
-    watch.keep = number(options, "keep_iterates") != 0.0;
-    watch.numbers = (is_complex ? 2 : 1) * codiag_set_dimension(set) * codiag_set_channels(set);
-    settings.callback = follow;
-    settings.user_data = &watch;
-    if (!failed && settings.start == CODIAG_START_GIVEN && mxGetNumberOfElements(start) != watch.numbers) {
-        size_t rows = codiag_set_dimension(set), columns = codiag_set_channels(set);
+    CallbackState state;
+    memset(&state, 0, sizeof state);
+    state.callback = mxIsEmpty(callback) ? NULL : callback;
+    state.verbose = number(options, "verbose") != 0.0;
+    state.keep_iterates = number(options, "keep_iterates") != 0.0;
+    state.iterate_size = (is_complex ? 2 : 1) * codiag_set_n_components(set) * codiag_set_n_channels(set);
+    settings.callback = on_iteration;
+    settings.user_data = &state;
+    if (!failed && settings.init == CODIAG_INIT_GIVEN && mxGetNumberOfElements(init) != state.iterate_size) {
+        size_t rows = codiag_set_n_components(set), columns = codiag_set_n_channels(set);
         codiag_set_free(set);
-        mexErrMsgIdAndTxt("codiag:start", "the start must be %d x %d", (int)rows, (int)columns);
+        mexErrMsgIdAndTxt("codiag:init", "init must be %d x %d", (int)rows, (int)columns);
     }
-    if (!failed) failed = codiag_diagonalize(set, &settings, &answer);
-    output[0] = failed ? failure(failed) : fields_of(answer, &watch);
-    free(watch.iterates);
-    codiag_answer_free(answer);
+    if (!failed) failed = codiag_diagonalize(set, &settings, &result);
+    output[0] = failed ? failure(failed) : fields_of(result, &state);
+    free(state.iterates);
+    codiag_result_free(result);
     codiag_set_free(set);
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds the mex function in a folder of its own and runs its tests, the demo and the README: test.sh PREFIX [PROFILE]
+# Builds the MEX function in a temporary folder, and runs its tests, the demo and the README: test.sh PREFIX [PROFILE]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 for program in octave mkoctfile; do
     if ! command -v "$program" >/dev/null 2>&1; then
-        echo "make test-octave needs octave and mkoctfile (Debian: octave octave-dev); there is no $program: nothing was run"
+        echo "make test-octave needs octave and mkoctfile (Debian: octave octave-dev); $program was not found, nothing was run"
         exit 0
     fi
 done

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Builds the R package in a folder of its own, runs R CMD check, which runs its tests, and the README: test.sh PREFIX [PROFILE]
+# Builds the R package in a temporary folder, and runs R CMD check (with its tests) and the README:
+# test.sh PREFIX [PROFILE]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if ! command -v R >/dev/null 2>&1; then
-    echo "make test-r needs R (Debian: r-base-core): nothing was run"
+    echo "make test-r needs R (Debian: r-base-core); nothing was run"
     exit 0
 fi
 if ! Rscript -e 'library(testthat)' >/dev/null 2>&1; then
-    echo "make test-r needs the R package testthat (Debian: r-cran-testthat): nothing was run"
+    echo "make test-r needs the R package testthat (Debian: r-cran-testthat); nothing was run"
     exit 0
 fi
 "$here/../capi/build.sh" "$1" "${2:-release}"
@@ -19,13 +20,13 @@ cp -R "$here" "$place/codiag"
 cd "$place"
 rm -f codiag/test.sh
 R CMD build codiag
-# The manual as PDF needs LaTeX; the clock is asked of the network.
+# The PDF manual needs LaTeX, and the check of the system clock needs network access.
 _R_CHECK_SYSTEM_CLOCK_=FALSE _R_CHECK_FORCE_SUGGESTS_=FALSE R CMD check --no-manual codiag_*.tar.gz || {
     cat codiag.Rcheck/00install.out codiag.Rcheck/tests/testthat.Rout.fail 2>/dev/null
     exit 1
 }
 if grep -E '(WARNING|NOTE|ERROR)$' codiag.Rcheck/00check.log; then
-    echo "R CMD check is not clean"
+    echo "R CMD check reported problems"
     exit 1
 fi
 mkdir library

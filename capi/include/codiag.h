@@ -1,24 +1,26 @@
-/* codiag: approximate joint diagonalization of symmetric and Hermitian matrices, and sources from recordings.
+/* codiag: approximate joint diagonalization of symmetric and Hermitian matrices, and matrices from recordings.
  *
- * Given matrices C1 ... Cn of size p x p, codiag finds the matrix B for which all Di = B Ci B^H are as diagonal as can
- * be. The rows of B are filters; the columns of A, with B A = I, are their patterns.
+ * Given matrices C1 ... Cn of size p x p, codiag computes the matrix B for which all Di = B Ci B^H are as diagonal as
+ * possible. The rows of B are filters; the columns of A, with B A = I, are their patterns.
  *
  *     codiag_set *set;
- *     codiag_answer *answer;
+ *     codiag_result *result;
  *     if (codiag_set_new(data, n, p, CODIAG_LAYOUT_ROW_MAJOR, NULL, &set)
- *         || codiag_diagonalize(set, NULL, &answer))
+ *         || codiag_diagonalize(set, NULL, &result))
  *         fprintf(stderr, "%s\n", codiag_last_error());
  *
- * - Functions that can fail return 0 (CODIAG_ERROR_NONE) or a codiag_error; codiag_last_error() then has a sentence,
- *   and codiag_last_error_details() which matrix and entry. Not converging is no error, but a codiag_status.
- * - Numbers are counted from 0. Input is never changed, and not looked at again once a function has returned.
- * - Structs begin with their size: set them up by their _init function, then change what is to be otherwise. So
- *   programs compiled with an older header go on working. NULL stands for the defaults.
- * - Complex numbers are pairs of double, real part first: what `double complex *` and `std::complex<double> *` point
- *   to, so such a pointer can be cast to `double *`.
- * - Sets and answers do not change: several threads may use one at once. All else that is passed belongs to the caller.
+ * - Errors: functions that can fail return 0 (CODIAG_ERROR_NONE) or a codiag_error. codiag_last_error() then returns
+ *   a message, and codiag_last_error_details() the location of the error. A solve that does not converge is not an
+ *   error; its result has a codiag_status.
+ * - Indices start at 0. Input arrays are not modified, and not accessed after a function has returned.
+ * - Options and settings are structs that begin with their size. Initialize a struct by its _init function, then set
+ *   its fields. A program compiled with an older header works with a newer library. NULL selects the defaults.
+ * - Complex numbers are pairs of double, real part first. Pointers to `double complex` (C) and `std::complex<double>`
+ *   (C++) can be cast to `double *`.
+ * - Threads: sets and results are immutable, and can be used by several threads at once.
+ * - Ownership: free sets by codiag_set_free and results by codiag_result_free. Other memory belongs to the caller.
  *
- * This file is made from the sources in capi/src: do not edit it. */
+ * This file is generated from the sources in capi/src; do not edit it. */
 
 
 #ifndef CODIAG_H
@@ -27,42 +29,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The version of this header; codiag_version() is that of the library. */
+/** Version of this header; codiag_version() returns the version of the library. */
 #define CODIAG_VERSION_MAJOR 0
 #define CODIAG_VERSION_MINOR 1
 #define CODIAG_VERSION_PATCH 0
 #define CODIAG_VERSION "0.1.0"
 
-/** No such number. */
+/** Value of an index that does not apply. */
 #define CODIAG_NONE ((size_t)-1)
 
-/** A rank that is found from the matrices: that of their mean. */
-#define CODIAG_RANK_AUTO ((size_t)-1)
+/** Value of codiag_set_options.n_components that selects the rank of the mean matrix. */
+#define CODIAG_N_COMPONENTS_AUTO ((size_t)-1)
 
 
 
 
 
 /**
- * What functions return: 0, or what kind of thing is wrong.
+ * Return code of a function: 0 for success, otherwise the kind of error.
  */
 typedef enum codiag_error {
     /**
-     * Nothing is wrong.
+     * Success.
      */
     CODIAG_ERROR_NONE = 0,
     /**
-     * A pointer is NULL or not aligned, the size of a struct is not one that this version of the
-     * library knows, or a number is none of its enum.
+     * A pointer is NULL or misaligned, the `size` of a struct is not supported by this version of
+     * the library, or a number is not a value of its enum.
      */
     CODIAG_ERROR_ARGUMENT = 1,
     /**
-     * There are no matrices, they have no size, or more numbers than can be addressed.
+     * The number or the size of the matrices is 0, or the array is too large to be addressed.
      */
     CODIAG_ERROR_SHAPE = 2,
     /**
-     * An entry or a sample is NaN or infinite, or so large or small that products leave the range of
-     * numbers.
+     * An entry or a sample is NaN or infinite, or so large or small that products overflow or
+     * underflow.
      */
     CODIAG_ERROR_NOT_FINITE = 3,
     /**
@@ -70,41 +72,43 @@ typedef enum codiag_error {
      */
     CODIAG_ERROR_ASYMMETRIC = 4,
     /**
-     * A matrix is not positive definite, and the criterion asks for it.
+     * A matrix is not positive definite, but the criterion requires it.
      */
     CODIAG_ERROR_NOT_POSITIVE_DEFINITE = 5,
     /**
-     * A weight is negative or not finite, or all are zero.
+     * A weight is negative or not finite, or all weights are zero.
      */
     CODIAG_ERROR_WEIGHTS = 6,
     /**
-     * A given B is singular, not finite or not orthogonal.
+     * The given starting point B is singular or not finite, or not orthogonal where that is
+     * required.
      */
-    CODIAG_ERROR_START = 7,
+    CODIAG_ERROR_INIT = 7,
     /**
-     * A setting is out of its range.
+     * The value of a setting is out of range.
      */
     CODIAG_ERROR_SETTING = 8,
     /**
-     * Two choices exclude each other, such as a method that the criterion does not have.
+     * Two settings cannot be combined, such as a criterion and a method that does not support it.
      */
     CODIAG_ERROR_CONFLICT = 9,
     /**
-     * A recording has no channels, no samples or no variance, or too few samples for what is asked.
+     * A recording has no channels, no samples or zero variance, or too few samples for the
+     * request.
      */
     CODIAG_ERROR_RECORDING = 10,
     /**
-     * The library itself is at fault: please report it.
+     * A defect of the library. Please report it.
      */
     CODIAG_ERROR_INTERNAL = 11,
     /**
-     * What was asked for takes more memory than there is. Nothing has been allocated.
+     * The request needs more memory than is available. Nothing was allocated.
      */
     CODIAG_ERROR_MEMORY = 12
 } codiag_error;
 
 /**
- * Whose names of options a message has.
+ * Language whose option names are used in error messages.
  */
 typedef enum codiag_language {
     /**
@@ -122,82 +126,83 @@ typedef enum codiag_language {
 } codiag_language;
 
 /**
- * What would make a set positive definite.
+ * Change that would make a set of matrices positive definite.
  */
 typedef enum codiag_remedy {
     /**
-     * Nothing is known to help.
+     * No remedy is known.
      */
     CODIAG_REMEDY_NONE = 0,
     /**
-     * All matrices share a null space: reduce the set to its rank.
+     * All matrices share a null space: set codiag_set_options.n_components to `rank`.
      */
     CODIAG_REMEDY_REDUCE = 1,
     /**
-     * Single matrices are singular: shrink them.
+     * Some matrices are singular: set codiag_set_options.shrinkage to `shrinkage`.
      */
     CODIAG_REMEDY_SHRINK = 2
 } codiag_remedy;
 
 /**
- * How the numbers of matrices follow each other. Several matrices always lie one after the other.
+ * Memory layout of matrices and recordings. Matrices are always stored one after the other.
  */
 typedef enum codiag_layout {
     /**
-     * Row after row, as in C: entry (a, b) of matrix i of size p x p is number i*p*p + a*p + b. Of a
-     * recording, channel after channel.
+     * Row by row, as in C: entry (a, b) of the p x p matrix i is at index i*p*p + a*p + b. A
+     * recording is stored channel by channel.
      */
     CODIAG_LAYOUT_ROW_MAJOR = 0,
     /**
-     * Column after column, as in Fortran, MATLAB, R and Julia: it is number i*p*p + a + b*p. Of a
-     * recording, sample after sample.
+     * Column by column, as in Fortran, MATLAB, R and Julia: entry (a, b) of the p x p matrix i is
+     * at index i*p*p + a + b*p. A recording is stored sample by sample.
      */
     CODIAG_LAYOUT_COLUMN_MAJOR = 1
 } codiag_layout;
 
 /**
- * What is minimized.
+ * Criterion that is minimized.
  */
 typedef enum codiag_criterion {
     /**
-     * Pham's likelihood, for positive definite matrices:
-     * 1/2 sum_i w_i (sum_a log Di_aa - log det Di).
+     * Pham's likelihood criterion 1/2 sum_i w_i (sum_a log Di_aa - log det Di), for positive
+     * definite matrices.
      */
     CODIAG_CRITERION_LIKELIHOOD = 0,
     /**
-     * The share of the energy sum_i w_i |Ci|^2 that is off the diagonals of Di, B being orthogonal
-     * (unitary), for any symmetric (Hermitian) matrices.
+     * Fraction of the energy sum_i w_i |Ci|^2 outside the diagonals of Di, minimized over
+     * orthogonal (unitary) B, for symmetric (Hermitian) matrices.
      */
     CODIAG_CRITERION_FROBENIUS = 1,
     /**
-     * The share of that energy that the fit A Li A^H, with the best diagonal Li, leaves, for any
-     * symmetric (Hermitian) matrices.
+     * Fraction of the energy sum_i w_i |Ci|^2 not explained by the fit A Li A^H with the best
+     * diagonal Li, for symmetric (Hermitian) matrices.
      */
     CODIAG_CRITERION_LEAST_SQUARES = 2
 } codiag_criterion;
 
 /**
- * How it is minimized.
+ * Method by which a criterion is minimized.
  */
 typedef enum codiag_method {
     /**
-     * Newton's method, for every criterion.
+     * Newton's method, for all criteria.
      */
     CODIAG_METHOD_NEWTON = 0,
     /**
-     * Algorithm 1 of Ablin, Cardoso & Gramfort (2019), for the likelihood and the Frobenius criterion.
+     * Quasi-Newton method of Ablin, Cardoso & Gramfort (2019), Algorithm 1, for the likelihood and
+     * the Frobenius criterion.
      */
     CODIAG_METHOD_QUASI_NEWTON = 1,
     /**
-     * Pham's algorithm, for the likelihood.
+     * Pham's algorithm (2001), for the likelihood.
      */
     CODIAG_METHOD_PHAM = 2,
     /**
-     * Jacobi rotations (Cardoso & Souloumiac), for the Frobenius criterion.
+     * Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion.
      */
     CODIAG_METHOD_JACOBI = 3,
     /**
-     * AC-DC (Yeredor), for least squares.
+     * AC-DC (Yeredor 2002), for least squares.
      */
     CODIAG_METHOD_ACDC = 4,
     /**
@@ -209,469 +214,500 @@ typedef enum codiag_method {
      */
     CODIAG_METHOD_FFDIAG = 6,
     /**
-     * Alternating minimization over the rows of B, for the likelihood: slower, for comparison.
+     * Alternating minimization over the rows of B, for the likelihood. Slower; for comparison
+     * only.
      */
     CODIAG_METHOD_ROW_WISE = 7
 } codiag_method;
 
 /**
- * Where the iteration starts.
+ * Starting point of the iteration.
  */
-typedef enum codiag_start {
+typedef enum codiag_init {
     /**
-     * The rotation that makes a few principal combinations of the whitened set most diagonal.
+     * Whitener, rotated to jointly diagonalize a few principal combinations of the whitened
+     * matrices.
      */
-    CODIAG_START_SPECTRAL = 0,
+    CODIAG_INIT_SPECTRAL = 0,
     /**
-     * The whitener of the mean.
+     * Whitener of the mean matrix.
      */
-    CODIAG_START_WHITENER = 1,
+    CODIAG_INIT_WHITENER = 1,
     /**
-     * The identity.
+     * Identity matrix.
      */
-    CODIAG_START_IDENTITY = 2,
+    CODIAG_INIT_IDENTITY = 2,
     /**
-     * codiag_settings.b.
+     * The matrix codiag_settings.b.
      */
-    CODIAG_START_GIVEN = 3
-} codiag_start;
+    CODIAG_INIT_GIVEN = 3
+} codiag_init;
 
 /**
- * Why a solve ended.
+ * Order of the components.
+ */
+typedef enum codiag_sort_by {
+    /**
+     * By decreasing contrast: for the likelihood, the variation of the power of a component over
+     * the matrices; for the other criteria, the energy of the component.
+     */
+    CODIAG_SORT_BY_CONTRAST = 0,
+    /**
+     * By decreasing stability, as codiag_result_stability returns it. Requires n_resamples or
+     * n_restarts above 0.
+     */
+    CODIAG_SORT_BY_STABILITY = 1
+} codiag_sort_by;
+
+/**
+ * Reason why a solve ended.
  */
 typedef enum codiag_status {
     /**
-     * The gradient norm fell to the tolerance.
+     * The gradient norm reached the tolerance.
      */
     CODIAG_STATUS_CONVERGED = 0,
     /**
-     * The iteration limit came first.
+     * The iteration limit was reached.
      */
-    CODIAG_STATUS_ITERATION_LIMIT = 1,
+    CODIAG_STATUS_MAX_ITER = 1,
     /**
-     * No step decreases the loss any more, be it for rounding; the best point is returned.
+     * No step decreases the loss any further, for example because of rounding errors. The best
+     * point is returned.
      */
-    CODIAG_STATUS_NO_FURTHER_DECREASE = 2,
+    CODIAG_STATUS_STALLED = 2,
     /**
-     * The callback asked to stop.
+     * The callback stopped the solve.
      */
-    CODIAG_STATUS_STOPPED = 3,
+    CODIAG_STATUS_INTERRUPTED = 3,
     /**
-     * Columns of A have become collinear, or otherwise dependent: least squares has no minimum there.
+     * Columns of A became linearly dependent, where the least-squares criterion has no minimum.
      */
     CODIAG_STATUS_COLLINEAR = 4,
     /**
-     * For a reason that this version of the header has no name for.
+     * A reason that this version of the header does not name.
      */
     CODIAG_STATUS_OTHER = 5
 } codiag_status;
 
 /**
- * A stage of a solve.
+ * Stage of a solve.
  */
 typedef enum codiag_stage {
     /**
-     * On a sample of the matrices, or on a few combinations of them.
+     * Improves the starting point on a sample, or on a few linear combinations, of the matrices.
      */
     CODIAG_STAGE_SAMPLE = 0,
     /**
-     * On all matrices, in single precision.
+     * Uses all matrices, in single precision.
      */
     CODIAG_STAGE_SINGLE = 1,
     /**
-     * On all matrices, in double precision.
+     * Uses all matrices, in double precision.
      */
     CODIAG_STAGE_FULL = 2,
     /**
-     * One that this version of the header has no name for.
+     * A stage that this version of the header does not name.
      */
     CODIAG_STAGE_OTHER = 3
 } codiag_stage;
 
 /**
- * What kind of step led to a point.
+ * Kind of step that led to an iterate.
  */
 typedef enum codiag_step {
     /**
-     * None: this is the start.
+     * No step: the iterate is the starting point.
      */
-    CODIAG_STEP_START = 0,
+    CODIAG_STEP_INIT = 0,
     /**
-     * A quasi-Newton step.
+     * Quasi-Newton step.
      */
     CODIAG_STEP_QUASI_NEWTON = 1,
     /**
-     * A Newton step.
+     * Newton step.
      */
     CODIAG_STEP_NEWTON = 2,
     /**
-     * A sweep over all pairs or columns.
+     * Sweep over all pairs of components or all columns.
      */
     CODIAG_STEP_SWEEP = 3,
     /**
-     * A step of U-WEDGE or FFDIAG.
+     * Step of U-WEDGE or FFDIAG.
      */
     CODIAG_STEP_WEDGE = 4,
     /**
-     * One that this version of the header has no name for.
+     * A kind of step that this version of the header does not name.
      */
     CODIAG_STEP_OTHER = 5
 } codiag_step;
 
 /**
- * The answer of a solve.
+ * Result of a solve.
  */
-typedef struct codiag_answer codiag_answer;
+typedef struct codiag_result codiag_result;
 
 /**
- * A set of matrices, checked once and for all. It holds a copy of them.
+ * Validated set of matrices. It owns a copy of the data.
  */
 typedef struct codiag_set codiag_set;
 
 /**
- * Which matrix, entry or number is at fault. Numbers that do not apply are CODIAG_NONE, or 0. Set it up
- * with codiag_error_details_init.
+ * Location and value of the number that caused an error. Indices that do not apply are
+ * CODIAG_NONE, other fields 0. Initialize it with codiag_error_details_init.
  */
 typedef struct codiag_error_details {
     /**
-     * sizeof(codiag_error_details); the init function sets it.
+     * sizeof(codiag_error_details), set by codiag_error_details_init.
      */
     size_t size;
     /**
-     * The codiag_error that the call returned.
+     * Return code of the failed call, a codiag_error.
      */
     int code;
     /**
-     * The matrix or, for CODIAG_ERROR_WEIGHTS, the weight.
+     * Index of the matrix or, for CODIAG_ERROR_WEIGHTS, of the weight.
      */
     size_t matrix;
     /**
-     * The row of its entry or, of a recording, the channel.
+     * Row of the entry or, for a recording, index of the channel.
      */
     size_t row;
     /**
-     * The column of its entry or, of a recording, the sample.
+     * Column of the entry or, for a recording, index of the sample.
      */
     size_t column;
     /**
-     * The entry, weight or sample that is no good; the asymmetry, as a share of the largest entry;
-     * the smallest eigenvalue.
+     * The invalid entry, weight or sample. For CODIAG_ERROR_ASYMMETRIC, the asymmetry relative to
+     * the largest entry. For CODIAG_ERROR_NOT_POSITIVE_DEFINITE, the smallest eigenvalue.
      */
     double value;
     /**
-     * What would help: a codiag_remedy.
+     * Change that resolves the error, a codiag_remedy.
      */
     int remedy;
     /**
-     * The rank to reduce to, for CODIAG_REMEDY_REDUCE.
+     * Rank of the set, for CODIAG_REMEDY_REDUCE.
      */
     size_t rank;
     /**
-     * A shrinkage that is enough, for CODIAG_REMEDY_SHRINK.
+     * Sufficient shrinkage, for CODIAG_REMEDY_SHRINK.
      */
     double shrinkage;
 } codiag_error_details;
 
 /**
- * How a set is made from matrices, and worked on. Set it up with codiag_set_options_init.
+ * Options of codiag_set_new. Initialize it with codiag_set_options_init.
  */
 typedef struct codiag_set_options {
     /**
-     * sizeof(codiag_set_options); the init function sets it.
+     * sizeof(codiag_set_options), set by codiag_set_options_init.
      */
     size_t size;
     /**
-     * What the set will be diagonalized by, a codiag_criterion: it decides what is required of the
-     * matrices. Default: CODIAG_CRITERION_LIKELIHOOD.
+     * Criterion that will be minimized, a codiag_criterion. The likelihood requires positive
+     * definite matrices. Default: CODIAG_CRITERION_LIKELIHOOD.
      */
     int criterion;
     /**
-     * One weight per matrix, not negative, not all zero; NULL (the default) for equal ones.
+     * Weights of the n matrices, nonnegative and not all zero. Default: NULL (equal weights).
      */
     const double *weights;
     /**
-     * To how many dimensions the set is reduced before it is diagonalized: 0 (the default) for not at
-     * all, CODIAG_RANK_AUTO for the rank of the mean, or a number from 1 to p.
+     * Number of components, from 1 to p: the matrices are first projected on as many leading
+     * eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO selects the
+     * rank of the mean. Default: 0 (p components, no projection).
      */
-    size_t rank;
+    size_t n_components;
     /**
-     * From 0 (the default) to 1: each matrix becomes (1 - s) C + s trace(C)/p I.
+     * Shrinkage s from 0 to 1: each matrix C is replaced by (1 - s) C + s trace(C)/p I. Default:
+     * 0.
      */
     double shrinkage;
     /**
-     * Whether matrices that are not symmetric are replaced by their symmetric (if complex, Hermitian)
-     * parts: 0 (the default) or 1.
+     * Whether each matrix is replaced by its symmetric (if complex, Hermitian) part: 0 or 1. If it
+     * is 0, a relative asymmetry beyond 1e-8 is an error. Default: 0.
      */
     int symmetrize;
     /**
-     * How many threads prepare and solve the set; 0 (the default) for as many as pay. The answer does
-     * not depend on it.
+     * Number of threads that prepare and solve the set; the result does not depend on it. Default:
+     * 0 (chosen automatically).
      */
-    size_t threads;
+    size_t n_jobs;
 } codiag_set_options;
 
 /**
- * One iterate of a solve. Set it up with codiag_record_init to pass it to codiag_answer_history.
+ * One iterate of a solve. Initialize it with codiag_record_init before a call of
+ * codiag_result_history.
  */
 typedef struct codiag_record {
     /**
-     * sizeof(codiag_record); the init function sets it, and for callbacks the library.
+     * sizeof(codiag_record), set by codiag_record_init. In callbacks, the size set by the library.
      */
     size_t size;
     /**
-     * Which start it belongs to: 0 for the one asked for, then those of codiag_settings.restarts.
+     * Index of the starting point: 0 for codiag_settings.init, from 1 on for restarts.
      */
     size_t start;
     /**
-     * Whether only a sample of the matrices, or combinations of them, are looked at, to improve the start: 0 or 1. Such points are
-     * not in the history, and their losses lack a constant.
+     * Whether the stage is CODIAG_STAGE_SAMPLE: 0 or 1. Such records are passed to the callback
+     * only, not stored in the history, and their losses differ from others by a constant.
      */
     int sample;
     /**
-     * 0 for the start.
+     * Number of the iteration; 0 for the starting point.
      */
     size_t iteration;
     /**
-     * Seconds since the solve began.
+     * Time since the beginning of the solve, in seconds.
      */
     double seconds;
     /**
-     * The loss here.
+     * Loss at the iterate.
      */
     double loss;
     /**
-     * The gradient norm here.
+     * Norm of the relative gradient at the iterate.
      */
     double gradient_norm;
     /**
-     * The decrease of the loss that the quadratic model predicts from here; for Pham's method what the
-     * pairs of the sweep that led here predicted together.
+     * Decrease of the loss that the quadratic model predicts for the next step. For Pham's method,
+     * the sum of the decreases predicted for the pairs of the last sweep.
      */
     double decrement;
     /**
-     * The kind of step that led here, a codiag_step.
+     * Kind of the step that led to the iterate, a codiag_step.
      */
     int kind;
     /**
-     * Its length, the share of its direction that was taken; the largest sine of the angles of a sweep of rotations; 0 for the start.
+     * Length of the step, as a fraction of its direction. For a sweep of rotations, the largest
+     * sine of their angles. For the starting point, 0.
      */
     double step;
     /**
-     * The conjugate gradient iterations it took.
+     * Number of conjugate gradient iterations of the step.
      */
     size_t cg_iterations;
     /**
-     * What it cost, and all steps before it, in transforms of the whole set.
+     * Cumulative cost in data passes: transforms B Ci B^H of all matrices.
      */
     double passes;
     /**
-     * The stage of the solve, a codiag_stage.
+     * Stage of the solve, a codiag_stage.
      */
     int stage;
 } codiag_record;
 
 /**
- * Called on the thread of the solve with B as it stands, in the layout of the set, which is valid for
- * the call only, and with codiag_settings.user_data. Anything but 0 stops the solve, with the best
- * point so far and CODIAG_STATUS_STOPPED. It must return: no exception, no longjmp.
+ * Function that codiag_diagonalize calls, on the thread of its caller, at the starting point and
+ * after each iteration. `b` is the current B in the layout of the set; `record` and `b` are valid
+ * during the call only. `user_data` is codiag_settings.user_data. A return value other than 0
+ * stops the solve with status CODIAG_STATUS_INTERRUPTED and the best iterate so far. The function
+ * must return normally: C++ exceptions and longjmp are not allowed.
  */
 typedef int (*codiag_callback)(const struct codiag_record *record, const double *b, void *user_data);
 
 /**
- * The settings of a solve. Set it up with codiag_settings_init.
+ * Settings of codiag_diagonalize. Initialize it with codiag_settings_init.
  */
 typedef struct codiag_settings {
     /**
-     * sizeof(codiag_settings); the init function sets it.
+     * sizeof(codiag_settings), set by codiag_settings_init.
      */
     size_t size;
     /**
-     * How the loss is minimized, a codiag_method. Default: CODIAG_METHOD_NEWTON.
+     * Method by which the loss is minimized, a codiag_method. Default: CODIAG_METHOD_NEWTON.
      */
     int method;
     /**
-     * Where the iteration starts, a codiag_start. Default: CODIAG_START_SPECTRAL.
+     * Starting point of the iteration, a codiag_init. Default: CODIAG_INIT_SPECTRAL.
      */
-    int start;
+    int init;
     /**
-     * The B of CODIAG_START_GIVEN, as many rows as the set has dimensions and one column per channel,
-     * in the layout of the set; complex for a complex set. NULL otherwise.
+     * Starting point B for CODIAG_INIT_GIVEN, codiag_set_n_components x codiag_set_n_channels
+     * numbers in the layout of the set, complex for a complex set. Default: NULL, required for
+     * every other init.
      */
     const double *b;
     /**
-     * Whether B stays orthogonal (unitary): 0 (the default) or 1.
+     * Whether B is constrained to be orthogonal (unitary): 0 or 1. Default: 0.
      */
     int orthogonal;
     /**
-     * Stops when the gradient norm is at most this. Default: 1e-8.
+     * Tolerance: the solve has converged when the gradient norm is at most this. Default: 1e-8.
      */
-    double tolerance;
+    double tol;
     /**
-     * Stops after this many iterations or sweeps. Default: 1000.
+     * Maximum number of iterations or sweeps. Default: 1000.
      */
-    size_t max_iterations;
+    size_t max_iter;
     /**
-     * The floor of the determinants of the quasi-Newton blocks. Default: 1e-4.
+     * Lower bound of the determinants of the 2 x 2 blocks of the quasi-Newton Hessian. Default:
+     * 1e-4.
      */
     double lambda_min;
     /**
-     * How often the quasi-Newton method halves a step before it gives up. Default: 10.
+     * Maximum number of step halvings in a line search of the quasi-Newton method. Default: 10.
      */
     size_t max_halvings;
     /**
-     * How many further, deterministic starts are tried; the answer of lowest loss is kept. Default: 0.
+     * Number of additional, deterministic starting points; the result with the lowest loss is
+     * returned. Default: 0.
      */
-    size_t restarts;
+    size_t n_restarts;
     /**
-     * Whether B is brought to its canonical form: 0 or 1 (the default). That is unit mean powers,
-     * components ordered by how much their power varies over the set, the largest entry of each
-     * pattern positive. For the other criteria components are ordered by their energy, and rows of B
-     * (Frobenius) or columns of A (least squares) have unit norm.
+     * Whether the components are normalized and sorted: 0 or 1. For the likelihood, mean powers
+     * are 1; for the Frobenius criterion, rows of B have unit norm; for least squares, columns of
+     * A have unit norm. The largest entry of each column of A is positive. The order is that of
+     * `sort_by`. Default: 1.
      */
     int canonical;
     /**
-     * Whether rows of B are rescaled to unit mean powers at every iteration: 0 or 1 (the default).
-     * Without it the tolerance is not free of units.
+     * Whether rows of B are rescaled to unit mean powers at every iteration: 0 or 1. If it is 0,
+     * the gradient norm depends on the units of the data. Default: 1.
      */
     int rescale;
     /**
-     * The exact Hessian is not stored, but applied by passes over the set, if it would take more bytes
-     * than this. Default: 1 GiB.
+     * Maximum size in bytes of the stored Hessian. A larger Hessian is not stored; its products
+     * are computed by passes over the matrices. Default: 1 GiB.
      */
     size_t hessian_memory;
     /**
-     * Called at the start and after each iteration, may stop the solve; NULL (the default) for none.
+     * Function called at the starting point and after each iteration; it can stop the solve.
+     * Default: NULL (none).
      */
     codiag_callback callback;
     /**
-     * What the callback is given as its last argument.
+     * Last argument of the callback. Default: NULL.
      */
     void *user_data;
     /**
-     * How many sets of as many matrices, drawn from the set with replacement, are solved too, to tell which
-     * components would come again: see codiag_answer_stability. Default: 0.
+     * Number of bootstrap resamples of the matrices used to estimate how reproducible each
+     * component is; see codiag_result_stability. Default: 0 (not estimated).
      */
-    size_t stability;
+    size_t n_resamples;
+    /**
+     * Order of the components, a codiag_sort_by. CODIAG_SORT_BY_CONTRAST has no effect if
+     * `canonical` is 0. Default: CODIAG_SORT_BY_CONTRAST.
+     */
+    int sort_by;
 } codiag_settings;
 
 /**
- * How a solve went, and how large its arrays are. Set it up with codiag_info_init.
+ * Summary of a solve and sizes of the arrays of its result. Initialize it with codiag_info_init.
  */
 typedef struct codiag_info {
     /**
-     * sizeof(codiag_info); the init function sets it.
+     * sizeof(codiag_info), set by codiag_info_init.
      */
     size_t size;
     /**
-     * The number of matrices.
+     * Number of matrices.
      */
-    size_t length;
+    size_t n_matrices;
     /**
-     * The rows of B: p, or the rank of the set.
+     * Number of components, that is of rows of B.
      */
-    size_t components;
+    size_t n_components;
     /**
-     * The columns of B: p.
+     * Number of channels, that is of columns of B.
      */
-    size_t channels;
+    size_t n_channels;
     /**
      * Whether B and A are complex: 0 or 1.
      */
     int is_complex;
     /**
-     * The layout of all matrices, a codiag_layout: that of the set.
+     * Layout of all matrices of the result, a codiag_layout: the layout of the set.
      */
     int layout;
     /**
-     * What was minimized, a codiag_criterion.
+     * Criterion that was minimized, a codiag_criterion.
      */
     int criterion;
     /**
-     * Why the solve ended, a codiag_status.
+     * Reason why the solve ended, a codiag_status.
      */
     int status;
     /**
-     * How many iterations it took.
+     * Number of iterations.
      */
-    size_t iterations;
+    size_t n_iter;
     /**
-     * The loss at B: zero if all Di are diagonal.
+     * Loss at B; 0 if all Di are diagonal.
      */
     double loss;
     /**
-     * The gradient norm at B.
+     * Norm of the relative gradient at B.
      */
     double gradient_norm;
     /**
-     * What the criterion takes from the matrices themselves: the weighted mean of log det Ci for the
-     * likelihood, of |Ci|^2 for the others.
+     * Weighted mean over the matrices of log det Ci for the likelihood, of |Ci|^2 for the other
+     * criteria.
      */
     double constant;
     /**
-     * How well the two components that are hardest to tell apart are told apart: 0 if any mixture of
-     * the two serves as well, or if there is only one component.
+     * Identifiability margin of the least separable pair of components. It is 0 if every mixture
+     * of the two has the same loss, or if there is only one component.
      */
     double margin;
     /**
-     * The one of the two; CODIAG_NONE if there is only one component.
+     * Indices of the least separable pair of components; CODIAG_NONE if there is only one
+     * component.
      */
-    size_t first;
+    size_t pair[2];
     /**
-     * The other.
+     * Number of records in the history: one for the starting point and one per iteration.
      */
-    size_t second;
+    size_t n_records;
     /**
-     * How many records the history has: one for the start and one per iteration.
+     * Number of starting points that were solved.
      */
-    size_t records;
+    size_t n_starts;
     /**
-     * How many starts were tried.
+     * Number of trials from which the stability of the components was estimated: restarts that
+     * came near the lowest loss, followed by resamples. 0 if stability was not estimated.
      */
-    size_t starts;
+    size_t n_trials;
     /**
-     * How many trials the stability of components was found from: further starts that came near the lowest loss,
-     * and sets drawn from the set. 0 if none were asked for.
+     * Number of trials that are restarts. They precede the resamples.
      */
-    size_t trials;
-    /**
-     * How many of these, the first ones, are further starts.
-     */
-    size_t trial_starts;
+    size_t n_trial_starts;
 } codiag_info;
 
 /**
- * A recording of channels x samples in memory. Set it up with codiag_recording_init.
+ * Multichannel recording in memory. Initialize it with codiag_recording_init.
  */
 typedef struct codiag_recording {
     /**
-     * sizeof(codiag_recording); the init function sets it.
+     * sizeof(codiag_recording), set by codiag_recording_init.
      */
     size_t size;
     /**
-     * channels x samples numbers.
+     * n_channels x n_samples numbers.
      */
     const double *data;
     /**
-     * The number of channels.
+     * Number of channels.
      */
-    size_t channels;
+    size_t n_channels;
     /**
-     * The number of samples of each channel.
+     * Number of samples of each channel.
      */
-    size_t samples;
+    size_t n_samples;
     /**
-     * CODIAG_LAYOUT_ROW_MAJOR (the default) for channel after channel, CODIAG_LAYOUT_COLUMN_MAJOR for
-     * sample after sample.
+     * Layout of `data`, a codiag_layout: CODIAG_LAYOUT_ROW_MAJOR for channel by channel,
+     * CODIAG_LAYOUT_COLUMN_MAJOR for sample by sample. Default: CODIAG_LAYOUT_ROW_MAJOR.
      */
     int layout;
     /**
-     * Whether the mean of what a matrix is made from is subtracted: 0 or 1 (the default).
+     * Whether the mean of the samples of each matrix is subtracted: 0 or 1. Default: 1.
      */
     int center;
     /**
-     * How many threads work; 0 (the default) for as many as pay.
+     * Number of threads. Default: 0 (chosen automatically).
      */
-    size_t threads;
+    size_t n_jobs;
 } codiag_recording;
 
 #ifdef __cplusplus
@@ -679,97 +715,112 @@ extern "C" {
 #endif
 
 /**
- * What was wrong in the last call that failed on this thread: a sentence in UTF-8, empty if none has
- * failed. It is valid until the next failure on the thread.
+ * Returns the error message of the last call that failed on this thread, in UTF-8; an empty string
+ * if no call has failed. The pointer is valid until the next call that fails on this thread.
  */
 const char *codiag_last_error(void);
 
 /**
- * The message of codiag_last_error with the names of options of a codiag_language, for bindings that are made from
- * this library. It is valid until the next failure on the thread, or the next call of this function.
+ * Returns the message of codiag_last_error with the option names of `language`, a codiag_language.
+ * It is meant for bindings built on this library. The pointer is valid until the next call that
+ * fails on this thread, or the next call of this function.
  */
 const char *codiag_last_error_in(int language);
 
 /**
- * Sets error details to those of no error. `size` is sizeof(codiag_error_details).
+ * Sets all fields to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
+ * codiag_error.
  */
 int codiag_error_details_init(struct codiag_error_details *details, size_t size);
 
 /**
- * Tells which matrix and entry the last failed call on this thread reported. Set `details` up with
- * codiag_error_details_init.
+ * Fills in the details of the last error on this thread. Initialize `details` with
+ * codiag_error_details_init. Returns 0 or a codiag_error.
  */
 int codiag_last_error_details(struct codiag_error_details *details);
 
 /**
- * The name of a codiag_criterion, such as "least-squares"; NULL if it is none.
+ * Returns the name of a codiag_criterion, such as "least-squares"; NULL for an invalid value.
  */
 const char *codiag_criterion_name(int criterion);
 
 /**
- * The codiag_criterion of a name; -1 if there is none.
+ * Returns the codiag_criterion with the given name; -1 for an unknown name.
  */
 int codiag_criterion_from_name(const char *name);
 
 /**
- * The name of a codiag_method, such as "quasi-newton"; NULL if it is none.
+ * Returns the name of a codiag_method, such as "quasi-newton"; NULL for an invalid value.
  */
 const char *codiag_method_name(int method);
 
 /**
- * The codiag_method of a name; -1 if there is none.
+ * Returns the codiag_method with the given name; -1 for an unknown name.
  */
 int codiag_method_from_name(const char *name);
 
 /**
- * The name of a codiag_start, such as "spectral"; NULL if it is none.
+ * Returns the name of a codiag_init, such as "spectral"; NULL for an invalid value.
  */
-const char *codiag_start_name(int start);
+const char *codiag_init_name(int init);
 
 /**
- * The codiag_start of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
- * them, because it needs a matrix.
+ * Returns the codiag_init with the given name: "spectral", "whitener" or "identity". Returns -1
+ * for any other name, including "given", which requires a matrix.
  */
-int codiag_start_from_name(const char *name);
+int codiag_init_from_name(const char *name);
 
 /**
- * The name of a codiag_status, such as "iteration limit"; NULL if it is none.
+ * Returns the name of a codiag_sort_by, such as "contrast"; NULL for an invalid value.
+ */
+const char *codiag_sort_by_name(int sort_by);
+
+/**
+ * Returns the codiag_sort_by with the given name; -1 for an unknown name.
+ */
+int codiag_sort_by_from_name(const char *name);
+
+/**
+ * Returns the name of a codiag_status, such as "max_iter"; NULL for an invalid value.
  */
 const char *codiag_status_name(int status);
 
 /**
- * The name of a codiag_error, such as "not-finite"; NULL if it is none.
+ * Returns the name of a codiag_error, such as "not-finite"; NULL for an invalid value.
  */
 const char *codiag_error_name(int error);
 
 /**
- * The name of a codiag_stage, such as "single precision"; NULL if it is none.
+ * Returns the name of a codiag_stage, such as "single precision"; NULL for an invalid value.
  */
 const char *codiag_stage_name(int stage);
 
 /**
- * The name of a codiag_step, such as "sweep"; NULL if it is none.
+ * Returns the name of a codiag_step, such as "sweep"; NULL for an invalid value.
  */
 const char *codiag_step_name(int step);
 
 /**
- * Sets the options to their defaults. `size` is sizeof(codiag_set_options).
+ * Sets the options to their defaults. `size` is sizeof(codiag_set_options). Returns 0 or a
+ * codiag_error.
  */
 int codiag_set_options_init(struct codiag_set_options *options, size_t size);
 
 /**
- * Sets the settings to their defaults. `size` is sizeof(codiag_settings).
+ * Sets the settings to their defaults. `size` is sizeof(codiag_settings). Returns 0 or a
+ * codiag_error.
  */
 int codiag_settings_init(struct codiag_settings *settings, size_t size);
 
 /**
- * Sets a record to zeros, for codiag_answer_history to fill in. `size` is sizeof(codiag_record).
+ * Sets all fields but `size` to 0. `size` is sizeof(codiag_record). Returns 0 or a codiag_error.
  */
 int codiag_record_init(struct codiag_record *record, size_t size);
 
 /**
- * Makes a set from n real matrices of size p x p, each laid out as `layout` (a codiag_layout) says.
- * `options` may be NULL. The set is to be freed with codiag_set_free; it is NULL after a failure.
+ * Creates a set of n real symmetric matrices of size p x p in the given layout, a codiag_layout.
+ * NULL as `options` selects the defaults. Free the set with codiag_set_free. Returns 0, or a
+ * codiag_error and NULL as `*set`.
  */
 int codiag_set_new(const double *data,
                    size_t n,
@@ -779,8 +830,10 @@ int codiag_set_new(const double *data,
                    struct codiag_set **set);
 
 /**
- * Makes a set from n complex matrices of size p x p, whose numbers are pairs of double: 2*n*p*p of
- * them. The rest is as for codiag_set_new.
+ * Creates a set of n complex Hermitian matrices of size p x p in the given layout, a
+ * codiag_layout. `data` has n*p*p pairs of double, the real part first. NULL as `options` selects
+ * the defaults. Free the set with codiag_set_free. Returns 0, or a codiag_error and NULL as
+ * `*set`.
  */
 int codiag_set_new_complex(const double *data,
                            size_t n,
@@ -790,39 +843,39 @@ int codiag_set_new_complex(const double *data,
                            struct codiag_set **set);
 
 /**
- * Frees a set. Answers made from it stay. NULL is allowed.
+ * Frees a set. Results of codiag_diagonalize remain valid. NULL is ignored.
  */
 void codiag_set_free(struct codiag_set *set);
 
 /**
- * The number of matrices; 0 for NULL.
+ * Returns the number of matrices of a set; 0 for NULL.
  */
-size_t codiag_set_length(const struct codiag_set *set);
+size_t codiag_set_n_matrices(const struct codiag_set *set);
 
 /**
- * The dimension in which the set is diagonalized, the number of rows of B: p, or the rank that it was
- * reduced to; 0 for NULL.
+ * Returns the number of components, that is of rows of B: p, or the dimension to which the set was
+ * reduced by codiag_set_options.n_components; 0 for NULL.
  */
-size_t codiag_set_dimension(const struct codiag_set *set);
+size_t codiag_set_n_components(const struct codiag_set *set);
 
 /**
- * The size p of the matrices as they were given, the number of columns of B; 0 for NULL.
+ * Returns the size p of the given matrices, that is the number of columns of B; 0 for NULL.
  */
-size_t codiag_set_channels(const struct codiag_set *set);
+size_t codiag_set_n_channels(const struct codiag_set *set);
 
 /**
- * Writes B Ci B^H for all matrices of a set to `out`, one after the other. B is rows x channels, `out`
- * has n*rows*rows numbers; both are in the layout of the set, and complex if it is.
+ * Writes the transformed matrices B Ci B^H of a set to `out`, one after the other. `b` is a matrix
+ * of n_rows x codiag_set_n_channels, and `out` has room for codiag_set_n_matrices*n_rows*n_rows
+ * numbers. Both are in the layout of the set, and complex for a complex set. Returns 0 or a
+ * codiag_error.
  */
-int codiag_set_transform(const struct codiag_set *set,
-                         const double *b,
-                         size_t rows,
-                         double *out);
+int codiag_set_transform(const struct codiag_set *set, const double *b, size_t n_rows, double *out);
 
 /**
- * The criterion of a set at B, which is dimension x channels: its loss and, if `gradient` is not NULL,
- * its relative gradient, dimension x dimension. B and gradient are in the layout of the set, and
- * complex if it is.
+ * Evaluates the criterion of a set at `b`, a matrix of codiag_set_n_components x
+ * codiag_set_n_channels: the loss and, if `gradient` is not NULL, the relative gradient, a square
+ * matrix with as many rows as `b`. Matrices are in the layout of the set, and complex for a
+ * complex set. Returns 0 or a codiag_error.
  */
 int codiag_set_evaluate(const struct codiag_set *set,
                         const double *b,
@@ -830,122 +883,137 @@ int codiag_set_evaluate(const struct codiag_set *set,
                         double *gradient);
 
 /**
- * Finds the B for which all B Ci B^H are as diagonal as can be. `settings` may be NULL. The answer is to
- * be freed with codiag_answer_free; it is NULL after a failure. Not converging is no failure: see
- * codiag_info.status.
+ * Computes the B that minimizes the criterion of a set, so that all B Ci B^H are as diagonal as
+ * possible. NULL as `settings` selects the defaults. Free the result with codiag_result_free.
+ * Returns 0, or a codiag_error and NULL as `*result`. A solve that does not converge is not an
+ * error: check codiag_info.status.
  */
 int codiag_diagonalize(const struct codiag_set *set,
                        const struct codiag_settings *settings,
-                       struct codiag_answer **answer);
+                       struct codiag_result **result);
 
 /**
- * Frees an answer and all its arrays. NULL is allowed.
+ * Frees a result and all its arrays. NULL is ignored.
  */
-void codiag_answer_free(struct codiag_answer *answer);
+void codiag_result_free(struct codiag_result *result);
 
 /**
- * Sets an info to zeros, for codiag_answer_info to fill in. `size` is sizeof(codiag_info).
+ * Sets all fields but `size` to 0. `size` is sizeof(codiag_info). Returns 0 or a codiag_error.
  */
 int codiag_info_init(struct codiag_info *info, size_t size);
 
 /**
- * Tells how a solve went. Set `info` up with codiag_info_init.
+ * Fills in the summary of a solve. Initialize `info` with codiag_info_init. Returns 0 or a
+ * codiag_error.
  */
-int codiag_answer_info(const struct codiag_answer *answer, struct codiag_info *info);
+int codiag_result_info(const struct codiag_result *result, struct codiag_info *info);
 
 /**
- * B, the filters: components x channels numbers in the layout of the set, complex if it is. Valid until
- * the answer is freed, as are the arrays below; NULL for NULL.
+ * Returns B, whose rows are the filters: n_components x n_channels numbers in the layout of the
+ * set, complex for a complex set. The array is valid until the result is freed. NULL for NULL.
  */
-const double *codiag_answer_b(const struct codiag_answer *answer);
+const double *codiag_result_b(const struct codiag_result *result);
 
 /**
- * A, the patterns: channels x components numbers, B A = I.
+ * Returns A, whose columns are the patterns, with B A = I: n_channels x n_components numbers in
+ * the layout of the set, complex for a complex set. The array is valid until the result is freed.
+ * NULL for NULL.
  */
-const double *codiag_answer_a(const struct codiag_answer *answer);
+const double *codiag_result_a(const struct codiag_result *result);
 
 /**
- * The powers Di_aa (for least squares those of the fit): length x components real numbers, in the layout
- * of the set.
+ * Returns the powers Di_aa of the components in each matrix (for least squares, those of the fit):
+ * n_matrices x n_components real numbers in the layout of the set. The array is valid until the
+ * result is freed. NULL for NULL.
  */
-const double *codiag_answer_powers(const struct codiag_answer *answer);
+const double *codiag_result_powers(const struct codiag_result *result);
 
 /**
- * Each matrix's own share of the loss, of which it is the weighted mean: codiag_info.length numbers.
+ * Returns the loss of each matrix: n_matrices numbers, whose weighted mean is the loss. The array
+ * is valid until the result is freed. NULL for NULL.
  */
-const double *codiag_answer_residuals(const struct codiag_answer *answer);
+const double *codiag_result_residuals(const struct codiag_result *result);
 
 /**
- * The losses of all starts that were tried: codiag_info.starts numbers.
+ * Returns the loss reached from each starting point: n_starts numbers. The array is valid until
+ * the result is freed. NULL for NULL.
  */
-const double *codiag_answer_start_losses(const struct codiag_answer *answer);
+const double *codiag_result_start_losses(const struct codiag_result *result);
 
 /**
- * How surely each component comes again, from 0 to 1, the median of its matches: codiag_info.components numbers;
- * NULL if codiag_settings.stability was 0.
+ * Returns the stability of each component, from 0 to 1: the median over the trials of
+ * codiag_result_matches. The array has n_components numbers and is valid until the result is
+ * freed. NULL for NULL, or if stability was not estimated (see codiag_settings.n_resamples).
  */
-const double *codiag_answer_stability(const struct codiag_answer *answer);
+const double *codiag_result_stability(const struct codiag_result *result);
 
 /**
- * How much the component of a trial that is most like a component is like it, from 0 to 1: codiag_info.trials x
- * components numbers in the layout of the set; NULL as above.
+ * Returns the similarity, from 0 to 1, of each component to the most similar component of each
+ * trial: n_trials x n_components numbers in the layout of the set. The array is valid until the
+ * result is freed. NULL for NULL, or if stability was not estimated (see
+ * codiag_settings.n_resamples).
  */
-const double *codiag_answer_matches(const struct codiag_answer *answer);
+const double *codiag_result_matches(const struct codiag_result *result);
 
 /**
- * The ratio of the largest to the smallest singular value of B; NaN for NULL.
+ * Returns the condition number of B, the ratio of its largest to its smallest singular value; NaN
+ * for NULL.
  */
-double codiag_answer_condition_number(const struct codiag_answer *answer);
+double codiag_result_condition_number(const struct codiag_result *result);
 
 /**
- * Record `index` of the history, of which there are codiag_info.records. Set `record` up with
- * codiag_record_init.
+ * Fills in the record with the given index of the history, from 0 to codiag_info.n_records - 1.
+ * Initialize `record` with codiag_record_init. Returns 0 or a codiag_error.
  */
-int codiag_answer_history(const struct codiag_answer *answer,
+int codiag_result_history(const struct codiag_result *result,
                           size_t index,
                           struct codiag_record *record);
 
 /**
- * Sets a recording to its defaults: no data yet. `size` is sizeof(codiag_recording).
+ * Sets a recording to its defaults, without data. `size` is sizeof(codiag_recording). Returns 0 or
+ * a codiag_error.
  */
 int codiag_recording_init(struct codiag_recording *recording, size_t size);
 
 /**
- * The covariances of so many equal segments of a recording: `out` gets segments*channels*channels
- * numbers, to be diagonalized by the likelihood.
+ * Computes the covariances of `n_segments` segments of equal length of a recording, for example to
+ * diagonalize them by the likelihood. `out` has room for n_segments*n_channels*n_channels numbers.
+ * Returns 0 or a codiag_error.
  */
 int codiag_segment_covariances(const struct codiag_recording *recording,
-                               size_t segments,
+                               size_t n_segments,
                                double *out);
 
 /**
- * The lagged covariances (R + R^T)/2 of a recording, R being the sum of x(t + lag) x(t)^T divided by
- * the number of products, for so many lags in samples: `out` gets count*channels*channels numbers, to
- * be diagonalized by the Frobenius criterion if the recording is white, by least squares if not.
+ * Computes the symmetrized lagged covariances (R + R^T)/2 of a recording, where R is the mean of
+ * x(t + lag) x(t)^T over t, for `n_lags` lags in samples. Diagonalize them by the Frobenius
+ * criterion if the recording is white, otherwise by least squares. `out` has room for
+ * n_lags*n_channels*n_channels numbers. Returns 0 or a codiag_error.
  */
 int codiag_lagged_covariances(const struct codiag_recording *recording,
                               const size_t *lags,
-                              size_t count,
+                              size_t n_lags,
                               double *out);
 
 /**
- * The fourth-order cumulant matrices of a recording, whitened to r = `components` principal components:
- * `matrices` gets r(r+1)/2 matrices of r*r numbers, to be diagonalized by the Frobenius criterion, and
- * `whitener` r x channels numbers in the layout of the recording.
+ * Computes the fourth-order cumulant matrices of a recording that is whitened to r =
+ * `n_components` principal components (JADE). Diagonalize them by the Frobenius criterion.
+ * `matrices` has room for r(r+1)/2 matrices of r*r numbers; `whitener` for r x n_channels numbers,
+ * which are written in the layout of the recording. Returns 0 or a codiag_error.
  */
 int codiag_cumulants(const struct codiag_recording *recording,
-                     size_t components,
+                     size_t n_components,
                      double *matrices,
                      double *whitener);
 
 /**
- * The version of the library, such as "0.1.0".
+ * Returns the version of the library, such as "0.1.0".
  */
 const char *codiag_version(void);
 
 /**
- * Ends the threads that are kept for the next solve with a given number of threads. Solves under way
- * keep theirs until they end. Call it before fork().
+ * Ends the idle worker threads that are kept for later solves with a given n_jobs. A running solve
+ * keeps its threads until it ends. Call this function before fork(). Returns 0 or a codiag_error.
  */
 int codiag_release_threads(void);
 

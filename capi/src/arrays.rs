@@ -1,22 +1,22 @@
-//! Arrays of C: where they lie, and how their matrices are laid out.
+//! Checked access to C arrays, and conversion between row-major and column-major matrices.
 
 use std::slice;
 
 use codiag::{Matrix, Scalar};
 
-use crate::border::Failure;
+use crate::ffi_guard::Failure;
 
-/// How the numbers of a matrix follow each other.
+/// Memory layout of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Row after row.
+    /// Row-major.
     Row,
-    /// Column after column.
+    /// Column-major.
     Column,
 }
 
 impl Layout {
-    /// A matrix from numbers in this layout.
+    /// Creates a matrix from numbers in this layout.
     pub fn matrix<T: Scalar>(self, numbers: &[T], rows: usize, columns: usize) -> Matrix<T> {
         match self {
             Self::Row => Matrix::from_rows(rows, columns, numbers.to_vec()),
@@ -24,7 +24,7 @@ impl Layout {
         }
     }
 
-    /// Writes row-major matrices, one after the other, in this layout.
+    /// Copies consecutive row-major matrices to `out` in this layout.
     pub fn write<T: Scalar>(self, numbers: &[T], (rows, columns): (usize, usize), out: &mut [T]) {
         match self {
             Self::Row => out.copy_from_slice(numbers),
@@ -42,31 +42,35 @@ impl Layout {
     }
 }
 
-/// So many numbers from a pointer of C.
+/// Returns the `length` numbers at a C pointer.
 ///
 /// # Safety
-/// `data` is null or not aligned, or points to so many numbers that nobody writes to.
+/// If `data` is not null and aligned, it points to `length` numbers that are not modified during
+/// 'a.
 pub(crate) unsafe fn slice<'a, T>(
     data: *const T,
     length: usize,
     name: &str,
 ) -> Result<&'a [T], Failure> {
     check(data, length, name)?;
-    // SAFETY: not null, aligned, and of a size that can be addressed; the rest the caller promises.
+    // SAFETY: `check` found the pointer not null and aligned, and the size addressable; validity is
+    // guaranteed by the caller.
     Ok(unsafe { slice::from_raw_parts(data, length) })
 }
 
-/// The same, to be written to.
+/// Returns the `length` numbers at a C pointer, for writing.
 ///
 /// # Safety
-/// `data` is null or not aligned, or points to so many numbers that nobody else reads or writes.
+/// If `data` is not null and aligned, it points to `length` numbers that are not accessed otherwise
+/// during 'a.
 pub(crate) unsafe fn slice_mut<'a, T>(
     data: *mut T,
     length: usize,
     name: &str,
 ) -> Result<&'a mut [T], Failure> {
     check(data, length, name)?;
-    // SAFETY: as in `slice`.
+    // SAFETY: `check` found the pointer not null and aligned, and the size addressable; exclusive
+    // access is guaranteed by the caller.
     Ok(unsafe { slice::from_raw_parts_mut(data, length) })
 }
 
@@ -76,7 +80,7 @@ fn check<T>(data: *const T, length: usize, name: &str) -> Result<(), Failure> {
     }
     if !data.is_aligned() {
         return Err(Failure::argument(format!(
-            "{name} is not aligned: its address is no multiple of {}",
+            "{name} is misaligned: its address is not a multiple of {}",
             align_of::<T>()
         )));
     }
@@ -88,11 +92,11 @@ fn check<T>(data: *const T, length: usize, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A handle or a struct of C.
+/// Returns the object behind a C handle; an error if it is null.
 ///
 /// # Safety
-/// `handle` is null, or points to a T that nobody writes to.
+/// `handle` is null, or points to a T that is not modified during 'a.
 pub(crate) unsafe fn handle<'a, T>(handle: *const T, name: &str) -> Result<&'a T, Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: null or valid, as the caller guarantees.
     unsafe { handle.as_ref() }.ok_or_else(|| Failure::argument(format!("the {name} is NULL")))
 }

@@ -1,124 +1,140 @@
-//! The enums of the border, and the names of their values.
+//! The enums of the C interface, and the names of their values.
 //!
-//! C passes enums as numbers, which may be any: they are looked up, never taken at their word.
+//! C passes enums as `int`, which may hold any value, so every value is looked up in a table.
 
 use std::ffi::{CStr, c_char, c_int};
 
-use codiag::{Criterion, Method, Stage, Status, StepKind};
+use codiag::{Criterion, Method, SortBy, Stage, Status, StepKind};
 
 use crate::arrays::Layout;
-use crate::border::{Failure, codiag_error};
+use crate::ffi_guard::{Failure, codiag_error};
 
-/// How the numbers of matrices follow each other. Several matrices always lie one after the other.
+/// Memory layout of matrices and recordings. Matrices are always stored one after the other.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_layout {
-    /// Row after row, as in C: entry (a, b) of matrix i of size p x p is number i*p*p + a*p + b. Of a
-    /// recording, channel after channel.
+    /// Row by row, as in C: entry (a, b) of the p x p matrix i is at index i*p*p + a*p + b. A
+    /// recording is stored channel by channel.
     RowMajor = 0,
-    /// Column after column, as in Fortran, MATLAB, R and Julia: it is number i*p*p + a + b*p. Of a
-    /// recording, sample after sample.
+    /// Column by column, as in Fortran, MATLAB, R and Julia: entry (a, b) of the p x p matrix i is
+    /// at index i*p*p + a + b*p. A recording is stored sample by sample.
     ColumnMajor = 1,
 }
 
-/// What is minimized.
+/// Criterion that is minimized.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_criterion {
-    /// Pham's likelihood, for positive definite matrices:
-    /// 1/2 sum_i w_i (sum_a log Di_aa - log det Di).
+    /// Pham's likelihood criterion 1/2 sum_i w_i (sum_a log Di_aa - log det Di), for positive
+    /// definite matrices.
     Likelihood = 0,
-    /// The share of the energy sum_i w_i |Ci|^2 that is off the diagonals of Di, B being orthogonal
-    /// (unitary), for any symmetric (Hermitian) matrices.
+    /// Fraction of the energy sum_i w_i |Ci|^2 outside the diagonals of Di, minimized over
+    /// orthogonal (unitary) B, for symmetric (Hermitian) matrices.
     Frobenius = 1,
-    /// The share of that energy that the fit A Li A^H, with the best diagonal Li, leaves, for any
-    /// symmetric (Hermitian) matrices.
+    /// Fraction of the energy sum_i w_i |Ci|^2 not explained by the fit A Li A^H with the best
+    /// diagonal Li, for symmetric (Hermitian) matrices.
     LeastSquares = 2,
 }
 
-/// How it is minimized.
+/// Method by which a criterion is minimized.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_method {
-    /// Newton's method, for every criterion.
+    /// Newton's method, for all criteria.
     Newton = 0,
-    /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), for the likelihood and the Frobenius criterion.
+    /// Quasi-Newton method of Ablin, Cardoso & Gramfort (2019), Algorithm 1, for the likelihood and
+    /// the Frobenius criterion.
     QuasiNewton = 1,
-    /// Pham's algorithm, for the likelihood.
+    /// Pham's algorithm (2001), for the likelihood.
     Pham = 2,
-    /// Jacobi rotations (Cardoso & Souloumiac), for the Frobenius criterion.
+    /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion.
     Jacobi = 3,
-    /// AC-DC (Yeredor), for least squares.
+    /// AC-DC (Yeredor 2002), for least squares.
     Acdc = 4,
     /// U-WEDGE (Tichavsky & Yeredor), for least squares.
     Uwedge = 5,
     /// FFDIAG (Ziehe et al.), for least squares.
     Ffdiag = 6,
-    /// Alternating minimization over the rows of B, for the likelihood: slower, for comparison.
+    /// Alternating minimization over the rows of B, for the likelihood. Slower; for comparison
+    /// only.
     RowWise = 7,
 }
 
-/// Where the iteration starts.
+/// Starting point of the iteration.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_init {
-    /// The rotation that makes a few principal combinations of the whitened set most diagonal.
+    /// Whitener, rotated to jointly diagonalize a few principal combinations of the whitened
+    /// matrices.
     Spectral = 0,
-    /// The whitener of the mean.
+    /// Whitener of the mean matrix.
     Whitener = 1,
-    /// The identity.
+    /// Identity matrix.
     Identity = 2,
-    /// codiag_settings.b.
+    /// The matrix codiag_settings.b.
     Given = 3,
 }
 
-/// Why a solve ended.
+/// Order of the components.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum codiag_sort_by {
+    /// By decreasing contrast: for the likelihood, the variation of the power of a component over
+    /// the matrices; for the other criteria, the energy of the component.
+    Contrast = 0,
+    /// By decreasing stability, as codiag_result_stability returns it. Requires n_resamples or
+    /// n_restarts above 0.
+    Stability = 1,
+}
+
+/// Reason why a solve ended.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_status {
-    /// The gradient norm fell to the tolerance.
+    /// The gradient norm reached the tolerance.
     Converged = 0,
-    /// The iteration limit came first.
+    /// The iteration limit was reached.
     MaxIter = 1,
-    /// No step decreases the loss any more, be it for rounding; the best point is returned.
+    /// No step decreases the loss any further, for example because of rounding errors. The best
+    /// point is returned.
     Stalled = 2,
-    /// The callback asked to stop.
-    Stopped = 3,
-    /// Columns of A have become collinear, or otherwise dependent: least squares has no minimum there.
+    /// The callback stopped the solve.
+    Interrupted = 3,
+    /// Columns of A became linearly dependent, where the least-squares criterion has no minimum.
     Collinear = 4,
-    /// For a reason that this version of the header has no name for.
+    /// A reason that this version of the header does not name.
     Other = 5,
 }
 
-/// A stage of a solve.
+/// Stage of a solve.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_stage {
-    /// On a sample of the matrices, or on a few combinations of them.
+    /// Improves the starting point on a sample, or on a few linear combinations, of the matrices.
     Sample = 0,
-    /// On all matrices, in single precision.
+    /// Uses all matrices, in single precision.
     Single = 1,
-    /// On all matrices, in double precision.
+    /// Uses all matrices, in double precision.
     Full = 2,
-    /// One that this version of the header has no name for.
+    /// A stage that this version of the header does not name.
     Other = 3,
 }
 
-/// What kind of step led to a point.
+/// Kind of step that led to an iterate.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_step {
-    /// None: this is the start.
-    Start = 0,
-    /// A quasi-Newton step.
+    /// No step: the iterate is the starting point.
+    Init = 0,
+    /// Quasi-Newton step.
     QuasiNewton = 1,
-    /// A Newton step.
+    /// Newton step.
     Newton = 2,
-    /// A sweep over all pairs or columns.
+    /// Sweep over all pairs of components or all columns.
     Sweep = 3,
-    /// A step of U-WEDGE or FFDIAG.
+    /// Step of U-WEDGE or FFDIAG.
     Wedge = 4,
-    /// One that this version of the header has no name for.
+    /// A kind of step that this version of the header does not name.
     Other = 5,
 }
 
@@ -155,10 +171,15 @@ pub(crate) const METHODS: [(codiag_method, Method, &CStr); 8] = [
     (codiag_method::RowWise, Method::RowWise, c"row-wise"),
 ];
 
-const STARTS: [(codiag_init, &CStr); 3] = [
+const INITS: [(codiag_init, &CStr); 3] = [
     (codiag_init::Spectral, c"spectral"),
     (codiag_init::Whitener, c"whitener"),
     (codiag_init::Identity, c"identity"),
+];
+
+pub(crate) const SORT_ORDERS: [(codiag_sort_by, SortBy, &CStr); 2] = [
+    (codiag_sort_by::Contrast, SortBy::Contrast, c"contrast"),
+    (codiag_sort_by::Stability, SortBy::Stability, c"stability"),
 ];
 
 const ERRORS: [(codiag_error, &CStr); 13] = [
@@ -169,7 +190,7 @@ const ERRORS: [(codiag_error, &CStr); 13] = [
     (codiag_error::Asymmetric, c"asymmetric"),
     (codiag_error::NotPositiveDefinite, c"not-positive-definite"),
     (codiag_error::Weights, c"weights"),
-    (codiag_error::Start, c"start"),
+    (codiag_error::Init, c"init"),
     (codiag_error::Setting, c"setting"),
     (codiag_error::Conflict, c"conflict"),
     (codiag_error::Recording, c"recording"),
@@ -183,25 +204,17 @@ const STATUSES: [(codiag_status, Option<Status>, &CStr); 6] = [
         Some(Status::Converged),
         c"converged",
     ),
+    (codiag_status::MaxIter, Some(Status::MaxIter), c"max_iter"),
+    (codiag_status::Stalled, Some(Status::Stalled), c"stalled"),
     (
-        codiag_status::MaxIter,
-        Some(Status::MaxIter),
-        c"iteration limit",
-    ),
-    (
-        codiag_status::Stalled,
-        Some(Status::Stalled),
-        c"no further decrease",
-    ),
-    (
-        codiag_status::Stopped,
+        codiag_status::Interrupted,
         Some(Status::Interrupted),
-        c"stopped",
+        c"interrupted",
     ),
     (
         codiag_status::Collinear,
         Some(Status::Collinear),
-        c"collinear columns",
+        c"collinear",
     ),
     (codiag_status::Other, None, c"other"),
 ];
@@ -218,7 +231,7 @@ const STAGES: [(codiag_stage, Option<Stage>, &CStr); 4] = [
 ];
 
 const STEPS: [(codiag_step, Option<StepKind>, &CStr); 6] = [
-    (codiag_step::Start, Some(StepKind::Init), c"start"),
+    (codiag_step::Init, Some(StepKind::Init), c"init"),
     (
         codiag_step::QuasiNewton,
         Some(StepKind::QuasiNewton),
@@ -231,7 +244,9 @@ const STEPS: [(codiag_step, Option<StepKind>, &CStr); 6] = [
 ];
 
 fn unknown(name: &str, value: c_int) -> Failure {
-    Failure::argument(format!("{name} is {value}, which is no codiag_{name}"))
+    Failure::argument(format!(
+        "{name} is {value}, which is not a value of codiag_{name}"
+    ))
 }
 
 pub(crate) fn criterion(value: c_int) -> Result<Criterion, Failure> {
@@ -246,6 +261,14 @@ pub(crate) fn method(value: c_int) -> Result<Method, Failure> {
     Ok(found.1)
 }
 
+pub(crate) fn sort_by(value: c_int) -> Result<SortBy, Failure> {
+    let found = SORT_ORDERS
+        .iter()
+        .find(|(code, ..)| *code as c_int == value);
+    let found = found.ok_or_else(|| unknown("sort_by", value))?;
+    Ok(found.1)
+}
+
 pub(crate) fn layout(value: c_int) -> Result<Layout, Failure> {
     match value {
         0 => Ok(Layout::Row),
@@ -254,7 +277,7 @@ pub(crate) fn layout(value: c_int) -> Result<Layout, Failure> {
     }
 }
 
-/// 0 or 1.
+/// Converts a 0 or 1 to a bool; an error for other values.
 pub(crate) fn flag(name: &str, value: c_int) -> Result<bool, Failure> {
     match value {
         0 => Ok(false),
@@ -266,14 +289,14 @@ pub(crate) fn flag(name: &str, value: c_int) -> Result<bool, Failure> {
 }
 
 impl codiag_init {
-    pub(crate) fn known(value: c_int) -> Result<Self, Failure> {
+    pub(crate) fn from_value(value: c_int) -> Result<Self, Failure> {
         let all = [Self::Spectral, Self::Whitener, Self::Identity, Self::Given];
-        let found = all.into_iter().find(|start| *start as c_int == value);
-        found.ok_or_else(|| unknown("start", value))
+        let found = all.into_iter().find(|init| *init as c_int == value);
+        found.ok_or_else(|| unknown("init", value))
     }
 }
 
-/// The number of a criterion.
+/// Returns the value in C of a criterion.
 pub(crate) fn criterion_code(criterion: Criterion) -> c_int {
     let found = CRITERIA.iter().find(|(_, known, _)| *known == criterion);
     found.map_or(-1, |(code, ..)| *code as c_int)
@@ -300,16 +323,16 @@ impl From<StepKind> for codiag_step {
     }
 }
 
-/// The name of a value, or NULL.
+/// Returns the name of an enum value, or null.
 fn name_of<'a>(value: c_int, mut names: impl Iterator<Item = (c_int, &'a CStr)>) -> *const c_char {
     let found = names.find(|(code, _)| *code == value);
     found.map_or(std::ptr::null(), |(_, name)| name.as_ptr())
 }
 
-/// The value of a name, or -1.
+/// Returns the enum value of a name, or -1.
 ///
 /// # Safety
-/// `name` is null, or a string that ends with a zero.
+/// `name` is null or a null-terminated string.
 unsafe fn value_of<'a>(
     name: *const c_char,
     mut names: impl Iterator<Item = (c_int, &'a CStr)>,
@@ -317,13 +340,13 @@ unsafe fn value_of<'a>(
     if name.is_null() {
         return -1;
     }
-    // SAFETY: it ends with a zero, as the caller promises.
+    // SAFETY: null-terminated, as the caller guarantees.
     let name = unsafe { CStr::from_ptr(name) };
     let found = names.find(|(_, known)| *known == name);
     found.map_or(-1, |(code, _)| code)
 }
 
-/// The name of a codiag_criterion, such as "least-squares"; NULL if it is none.
+/// Returns the name of a codiag_criterion, such as "least-squares"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_criterion_name(criterion: c_int) -> *const c_char {
     name_of(
@@ -334,10 +357,10 @@ pub extern "C" fn codiag_criterion_name(criterion: c_int) -> *const c_char {
     )
 }
 
-/// The codiag_criterion of a name; -1 if there is none.
+/// Returns the codiag_criterion with the given name; -1 for an unknown name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_criterion_from_name(name: *const c_char) -> c_int {
-    // SAFETY: a string, as the caller promises.
+    // SAFETY: null or a null-terminated string, as the caller guarantees.
     unsafe {
         value_of(
             name,
@@ -348,7 +371,7 @@ pub unsafe extern "C" fn codiag_criterion_from_name(name: *const c_char) -> c_in
     }
 }
 
-/// The name of a codiag_method, such as "quasi-newton"; NULL if it is none.
+/// Returns the name of a codiag_method, such as "quasi-newton"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_method_name(method: c_int) -> *const c_char {
     name_of(
@@ -359,10 +382,10 @@ pub extern "C" fn codiag_method_name(method: c_int) -> *const c_char {
     )
 }
 
-/// The codiag_method of a name; -1 if there is none.
+/// Returns the codiag_method with the given name; -1 for an unknown name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_method_from_name(name: *const c_char) -> c_int {
-    // SAFETY: a string, as the caller promises.
+    // SAFETY: null or a null-terminated string, as the caller guarantees.
     unsafe {
         value_of(
             name,
@@ -373,28 +396,53 @@ pub unsafe extern "C" fn codiag_method_from_name(name: *const c_char) -> c_int {
     }
 }
 
-/// The name of a codiag_init, such as "spectral"; NULL if it is none.
+/// Returns the name of a codiag_init, such as "spectral"; NULL for an invalid value.
 #[unsafe(no_mangle)]
-pub extern "C" fn codiag_init_name(start: c_int) -> *const c_char {
+pub extern "C" fn codiag_init_name(init: c_int) -> *const c_char {
     let given = (codiag_init::Given as c_int, c"given");
-    let named = STARTS.iter().map(|(code, name)| (*code as c_int, *name));
-    name_of(start, named.chain([given]))
+    let named = INITS.iter().map(|(code, name)| (*code as c_int, *name));
+    name_of(init, named.chain([given]))
 }
 
-/// The codiag_init of a name, "spectral", "whitener" or "identity"; -1 for any other, "given" among
-/// them, because it needs a matrix.
+/// Returns the codiag_init with the given name: "spectral", "whitener" or "identity". Returns -1
+/// for any other name, including "given", which requires a matrix.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_init_from_name(name: *const c_char) -> c_int {
-    // SAFETY: a string, as the caller promises.
+    // SAFETY: null or a null-terminated string, as the caller guarantees.
     unsafe {
         value_of(
             name,
-            STARTS.iter().map(|(code, name)| (*code as c_int, *name)),
+            INITS.iter().map(|(code, name)| (*code as c_int, *name)),
         )
     }
 }
 
-/// The name of a codiag_status, such as "iteration limit"; NULL if it is none.
+/// Returns the name of a codiag_sort_by, such as "contrast"; NULL for an invalid value.
+#[unsafe(no_mangle)]
+pub extern "C" fn codiag_sort_by_name(sort_by: c_int) -> *const c_char {
+    name_of(
+        sort_by,
+        SORT_ORDERS
+            .iter()
+            .map(|(code, _, name)| (*code as c_int, *name)),
+    )
+}
+
+/// Returns the codiag_sort_by with the given name; -1 for an unknown name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn codiag_sort_by_from_name(name: *const c_char) -> c_int {
+    // SAFETY: null or a null-terminated string, as the caller guarantees.
+    unsafe {
+        value_of(
+            name,
+            SORT_ORDERS
+                .iter()
+                .map(|(code, _, name)| (*code as c_int, *name)),
+        )
+    }
+}
+
+/// Returns the name of a codiag_status, such as "max_iter"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_status_name(status: c_int) -> *const c_char {
     name_of(
@@ -405,7 +453,7 @@ pub extern "C" fn codiag_status_name(status: c_int) -> *const c_char {
     )
 }
 
-/// The name of a codiag_error, such as "not-finite"; NULL if it is none.
+/// Returns the name of a codiag_error, such as "not-finite"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_error_name(error: c_int) -> *const c_char {
     name_of(
@@ -414,7 +462,7 @@ pub extern "C" fn codiag_error_name(error: c_int) -> *const c_char {
     )
 }
 
-/// The name of a codiag_stage, such as "single precision"; NULL if it is none.
+/// Returns the name of a codiag_stage, such as "single precision"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_stage_name(stage: c_int) -> *const c_char {
     name_of(
@@ -423,7 +471,7 @@ pub extern "C" fn codiag_stage_name(stage: c_int) -> *const c_char {
     )
 }
 
-/// The name of a codiag_step, such as "sweep"; NULL if it is none.
+/// Returns the name of a codiag_step, such as "sweep"; NULL for an invalid value.
 #[unsafe(no_mangle)]
 pub extern "C" fn codiag_step_name(step: c_int) -> *const c_char {
     name_of(
@@ -436,9 +484,8 @@ pub extern "C" fn codiag_step_name(step: c_int) -> *const c_char {
 mod tests {
     use super::*;
 
-    /// What the library has, the border has too, by the same names.
     #[test]
-    fn every_criterion_and_method_has_a_number() {
+    fn enums_and_names_match_the_rust_library() {
         for criterion in Criterion::ALL {
             let code = criterion_code(criterion);
             assert_ne!(code, -1, "{}", criterion.name());
@@ -447,9 +494,15 @@ mod tests {
         }
         for method in Method::ALL {
             let found = METHODS.iter().find(|(_, known, _)| *known == method);
-            let (code, _, name) = found.expect("every method has a number");
+            let (code, _, name) = found.expect("every method has a value in C");
             assert_eq!(name.to_str(), Ok(method.name()));
             assert_eq!(super::method(*code as c_int).ok(), Some(method));
+        }
+        for order in SortBy::ALL {
+            let found = SORT_ORDERS.iter().find(|(_, known, _)| *known == order);
+            let (code, _, name) = found.expect("every order has a value in C");
+            assert_eq!(name.to_str(), Ok(order.name()));
+            assert_eq!(sort_by(*code as c_int).ok(), Some(order));
         }
         for (_, status, name) in STATUSES {
             assert!(status.is_none_or(|status| name.to_str() == Ok(status.name())));
@@ -463,14 +516,15 @@ mod tests {
     }
 
     #[test]
-    fn names_and_numbers_go_both_ways() {
-        // SAFETY: strings that end with a zero.
+    fn names_and_values_are_inverse() {
+        // SAFETY: null-terminated strings.
         unsafe {
             assert_eq!(codiag_method_from_name(c"ffdiag".as_ptr()), 6);
             assert_eq!(codiag_method_from_name(c"row-wise".as_ptr()), 7);
             assert_eq!(CStr::from_ptr(codiag_stage_name(2)), c"full");
             assert_eq!(codiag_method_from_name(c"fastica".as_ptr()), -1);
             assert_eq!(codiag_criterion_from_name(c"least-squares".as_ptr()), 2);
+            assert_eq!(codiag_sort_by_from_name(c"stability".as_ptr()), 1);
             assert_eq!(codiag_init_from_name(c"given".as_ptr()), -1);
             assert_eq!(codiag_init_from_name(std::ptr::null()), -1);
             assert_eq!(CStr::from_ptr(codiag_method_name(3)), c"jacobi");
@@ -480,7 +534,7 @@ mod tests {
         }
         assert!(codiag_method_name(99).is_null() && codiag_status_name(-1).is_null());
         assert!(codiag_init_name(4).is_null() && codiag_error_name(13).is_null());
-        // Positions in the table are the values of the enum.
+        // The table is indexed by the values of the enum.
         for (k, (error, _)) in ERRORS.iter().enumerate() {
             assert_eq!(*error as usize, k);
         }

@@ -1,4 +1,4 @@
-//! Callbacks: C follows a solve, and may stop it.
+//! Callbacks from a solve into C, and the records passed to them.
 
 use std::ffi::{c_int, c_void};
 use std::ops::ControlFlow;
@@ -9,43 +9,47 @@ use crate::arrays::Layout;
 use crate::choices::{codiag_stage, codiag_step};
 use crate::options::{self, Growing, end_of};
 
-/// One iterate of a solve. Set it up with codiag_record_init to pass it to codiag_answer_history.
+/// One iterate of a solve. Initialize it with codiag_record_init before a call of
+/// codiag_result_history.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_record {
-    /// sizeof(codiag_record); the init function sets it, and for callbacks the library.
+    /// sizeof(codiag_record), set by codiag_record_init. In callbacks, the size set by the library.
     pub size: usize,
-    /// Which start it belongs to: 0 for the one asked for, then those of codiag_settings.n_restarts.
+    /// Index of the starting point: 0 for codiag_settings.init, from 1 on for restarts.
     pub start: usize,
-    /// Whether only a sample of the matrices, or combinations of them, are looked at, to improve the start: 0 or 1. Such points are
-    /// not in the history, and their losses lack a constant.
+    /// Whether the stage is CODIAG_STAGE_SAMPLE: 0 or 1. Such records are passed to the callback
+    /// only, not stored in the history, and their losses differ from others by a constant.
     pub sample: c_int,
-    /// 0 for the start.
+    /// Number of the iteration; 0 for the starting point.
     pub iteration: usize,
-    /// Seconds since the solve began.
+    /// Time since the beginning of the solve, in seconds.
     pub seconds: f64,
-    /// The loss here.
+    /// Loss at the iterate.
     pub loss: f64,
-    /// The gradient norm here.
+    /// Norm of the relative gradient at the iterate.
     pub gradient_norm: f64,
-    /// The decrease of the loss that the quadratic model predicts from here; for Pham's method what the
-    /// pairs of the sweep that led here predicted together.
+    /// Decrease of the loss that the quadratic model predicts for the next step. For Pham's method,
+    /// the sum of the decreases predicted for the pairs of the last sweep.
     pub decrement: f64,
-    /// The kind of step that led here, a codiag_step.
+    /// Kind of the step that led to the iterate, a codiag_step.
     pub kind: c_int,
-    /// Its length, the share of its direction that was taken; the largest sine of the angles of a sweep of rotations; 0 for the start.
+    /// Length of the step, as a fraction of its direction. For a sweep of rotations, the largest
+    /// sine of their angles. For the starting point, 0.
     pub step: f64,
-    /// The conjugate gradient iterations it took.
+    /// Number of conjugate gradient iterations of the step.
     pub cg_iterations: usize,
-    /// What it cost, and all steps before it, in transforms of the whole set.
+    /// Cumulative cost in data passes: transforms B Ci B^H of all matrices.
     pub passes: f64,
-    /// The stage of the solve, a codiag_stage.
+    /// Stage of the solve, a codiag_stage.
     pub stage: c_int,
 }
 
-/// Called on the thread of the solve with B as it stands, in the layout of the set, which is valid for
-/// the call only, and with codiag_settings.user_data. Anything but 0 stops the solve, with the best
-/// point so far and CODIAG_STATUS_STOPPED. It must return: no exception, no longjmp.
+/// Function that codiag_diagonalize calls, on the thread of its caller, at the starting point and
+/// after each iteration. `b` is the current B in the layout of the set; `record` and `b` are valid
+/// during the call only. `user_data` is codiag_settings.user_data. A return value other than 0
+/// stops the solve with status CODIAG_STATUS_INTERRUPTED and the best iterate so far. The function
+/// must return normally: C++ exceptions and longjmp are not allowed.
 pub type codiag_callback = Option<
     unsafe extern "C" fn(
         record: *const codiag_record,
@@ -54,18 +58,18 @@ pub type codiag_callback = Option<
     ) -> c_int,
 >;
 
-// SAFETY: repr(C), begins with its size; numbers may have any bytes.
+// SAFETY: repr(C), its first field is its size; any bytes are valid numbers.
 unsafe impl Growing for codiag_record {
     const FIRST_SIZE: usize = end_of!(codiag_record, passes: f64);
     const NAME: &'static str = "codiag_record";
 }
 
-/// Sets a record to zeros, for codiag_answer_history to fill in. `size` is sizeof(codiag_record).
+/// Sets all fields but `size` to 0. `size` is sizeof(codiag_record). Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_record_init(record: *mut codiag_record, size: usize) -> c_int {
-    // SAFETY: any bytes are a value of it.
+    // SAFETY: any bytes are a valid value.
     let zeros = unsafe { std::mem::zeroed() };
-    // SAFETY: the caller passes a struct of that size.
+    // SAFETY: null or a struct of `size` bytes, as the caller guarantees.
     unsafe { options::init(record, size, zeros) }
 }
 
@@ -89,29 +93,29 @@ impl From<&Record> for codiag_record {
     }
 }
 
-/// Follows a solve on behalf of C.
-pub(crate) struct Watch<T> {
+/// Observer that calls the callback of C.
+pub(crate) struct CallbackObserver<T> {
     callback: codiag_callback,
     user_data: *mut c_void,
     layout: Layout,
-    /// B in the layout of the set, if it is not row-major.
-    turned: Vec<T>,
+    /// Column-major copy of B, for a column-major set.
+    column_major: Vec<T>,
 }
 
-impl<T: Scalar> Watch<T> {
+impl<T: Scalar> CallbackObserver<T> {
     /// # Safety
-    /// The callback may be called with that pointer until the solve ends.
+    /// The callback may be called with `user_data` until the solve ends.
     pub unsafe fn new(callback: codiag_callback, user_data: *mut c_void, layout: Layout) -> Self {
         Self {
             callback,
             user_data,
             layout,
-            turned: Vec::new(),
+            column_major: Vec::new(),
         }
     }
 }
 
-impl<T: Scalar> Observer<T> for Watch<T> {
+impl<T: Scalar> Observer<T> for CallbackObserver<T> {
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         let Some(callback) = self.callback else {
             return ControlFlow::Continue(());
@@ -120,16 +124,17 @@ impl<T: Scalar> Observer<T> for Watch<T> {
         let numbers = match self.layout {
             Layout::Row => b.as_slice(),
             Layout::Column => {
-                self.turned.resize(b.as_slice().len(), T::ZERO);
+                self.column_major.resize(b.as_slice().len(), T::ZERO);
                 let shape = (b.rows(), b.columns());
-                self.layout.write(b.as_slice(), shape, &mut self.turned);
-                &self.turned
+                self.layout
+                    .write(b.as_slice(), shape, &mut self.column_major);
+                &self.column_major
             }
         };
-        // SAFETY: whoever made the watch promised that it may be called; the record and B, whose
-        // complex numbers are pairs of f64, outlive the call.
-        let asked = unsafe { callback(&raw const record, numbers.as_ptr().cast(), self.user_data) };
-        if asked == 0 {
+        // SAFETY: the caller of `new` guarantees that the callback may be called. The record and B,
+        // whose complex numbers are pairs of f64, outlive the call.
+        let stop = unsafe { callback(&raw const record, numbers.as_ptr().cast(), self.user_data) };
+        if stop == 0 {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())

@@ -1,5 +1,7 @@
-//! What a caller can choose, as plain structs that begin with their size: one that has grown since a
-//! program was compiled is filled up with defaults.
+//! Options and settings as plain structs whose first field is their size.
+//!
+//! A struct from a program that was compiled with an older header is shorter; its missing fields
+//! get their defaults.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -7,96 +9,107 @@ use std::ptr;
 use codiag::{Init, Rank, Scalar, SetOptions, Settings};
 
 use crate::arrays::{Layout, slice};
-use crate::border::{Failure, guard};
-use crate::choices::{codiag_init, criterion, flag, method};
+use crate::choices::{codiag_init, codiag_sort_by, criterion, flag, method, sort_by};
+use crate::ffi_guard::{Failure, guard};
 use crate::observer::codiag_callback;
 
-/// No such number.
+/// Value of an index that does not apply.
 pub const CODIAG_NONE: usize = usize::MAX;
 
-/// A rank that is found from the matrices: that of their mean.
+/// Value of codiag_set_options.n_components that selects the rank of the mean matrix.
 pub const CODIAG_N_COMPONENTS_AUTO: usize = usize::MAX;
 
-/// How a set is made from matrices, and worked on. Set it up with codiag_set_options_init.
+/// Options of codiag_set_new. Initialize it with codiag_set_options_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_set_options {
-    /// sizeof(codiag_set_options); the init function sets it.
+    /// sizeof(codiag_set_options), set by codiag_set_options_init.
     pub size: usize,
-    /// What the set will be diagonalized by, a codiag_criterion: it decides what is required of the
-    /// matrices. Default: CODIAG_CRITERION_LIKELIHOOD.
+    /// Criterion that will be minimized, a codiag_criterion. The likelihood requires positive
+    /// definite matrices. Default: CODIAG_CRITERION_LIKELIHOOD.
     pub criterion: c_int,
-    /// One weight per matrix, not negative, not all zero; NULL (the default) for equal ones.
+    /// Weights of the n matrices, nonnegative and not all zero. Default: NULL (equal weights).
     pub weights: *const f64,
-    /// To how many dimensions the set is reduced before it is diagonalized: 0 (the default) for not at
-    /// all, CODIAG_N_COMPONENTS_AUTO for the rank of the mean, or a number from 1 to p.
+    /// Number of components, from 1 to p: the matrices are first projected on as many leading
+    /// eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO selects the
+    /// rank of the mean. Default: 0 (p components, no projection).
     pub n_components: usize,
-    /// From 0 (the default) to 1: each matrix becomes (1 - s) C + s trace(C)/p I.
+    /// Shrinkage s from 0 to 1: each matrix C is replaced by (1 - s) C + s trace(C)/p I. Default:
+    /// 0.
     pub shrinkage: f64,
-    /// Whether matrices that are not symmetric are replaced by their symmetric (if complex, Hermitian)
-    /// parts: 0 (the default) or 1.
+    /// Whether each matrix is replaced by its symmetric (if complex, Hermitian) part: 0 or 1. If it
+    /// is 0, a relative asymmetry beyond 1e-8 is an error. Default: 0.
     pub symmetrize: c_int,
-    /// How many threads prepare and solve the set; 0 (the default) for as many as pay. The answer does
-    /// not depend on it.
+    /// Number of threads that prepare and solve the set; the result does not depend on it. Default:
+    /// 0 (chosen automatically).
     pub n_jobs: usize,
 }
 
-/// The settings of a solve. Set it up with codiag_settings_init.
+/// Settings of codiag_diagonalize. Initialize it with codiag_settings_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_settings {
-    /// sizeof(codiag_settings); the init function sets it.
+    /// sizeof(codiag_settings), set by codiag_settings_init.
     pub size: usize,
-    /// How the loss is minimized, a codiag_method. Default: CODIAG_METHOD_NEWTON.
+    /// Method by which the loss is minimized, a codiag_method. Default: CODIAG_METHOD_NEWTON.
     pub method: c_int,
-    /// Where the iteration starts, a codiag_init. Default: CODIAG_INIT_SPECTRAL.
+    /// Starting point of the iteration, a codiag_init. Default: CODIAG_INIT_SPECTRAL.
     pub init: c_int,
-    /// The B of CODIAG_INIT_GIVEN, as many rows as the set has dimensions and one column per channel,
-    /// in the layout of the set; complex for a complex set. NULL otherwise.
+    /// Starting point B for CODIAG_INIT_GIVEN, codiag_set_n_components x codiag_set_n_channels
+    /// numbers in the layout of the set, complex for a complex set. Default: NULL, required for
+    /// every other init.
     pub b: *const f64,
-    /// Whether B stays orthogonal (unitary): 0 (the default) or 1.
+    /// Whether B is constrained to be orthogonal (unitary): 0 or 1. Default: 0.
     pub orthogonal: c_int,
-    /// Stops when the gradient norm is at most this. Default: 1e-8.
+    /// Tolerance: the solve has converged when the gradient norm is at most this. Default: 1e-8.
     pub tol: f64,
-    /// Stops after this many iterations or sweeps. Default: 1000.
+    /// Maximum number of iterations or sweeps. Default: 1000.
     pub max_iter: usize,
-    /// The floor of the determinants of the quasi-Newton blocks. Default: 1e-4.
+    /// Lower bound of the determinants of the 2 x 2 blocks of the quasi-Newton Hessian. Default:
+    /// 1e-4.
     pub lambda_min: f64,
-    /// How often the quasi-Newton method halves a step before it gives up. Default: 10.
+    /// Maximum number of step halvings in a line search of the quasi-Newton method. Default: 10.
     pub max_halvings: usize,
-    /// How many further, deterministic starts are tried; the answer of lowest loss is kept. Default: 0.
+    /// Number of additional, deterministic starting points; the result with the lowest loss is
+    /// returned. Default: 0.
     pub n_restarts: usize,
-    /// Whether B is brought to its canonical form: 0 or 1 (the default). That is unit mean powers,
-    /// components ordered by how much their power varies over the set, the largest entry of each
-    /// pattern positive. For the other criteria components are ordered by their energy, and rows of B
-    /// (Frobenius) or columns of A (least squares) have unit norm.
+    /// Whether the components are normalized and sorted: 0 or 1. For the likelihood, mean powers
+    /// are 1; for the Frobenius criterion, rows of B have unit norm; for least squares, columns of
+    /// A have unit norm. The largest entry of each column of A is positive. The order is that of
+    /// `sort_by`. Default: 1.
     pub canonical: c_int,
-    /// Whether rows of B are rescaled to unit mean powers at every iteration: 0 or 1 (the default).
-    /// Without it the tolerance is not free of units.
+    /// Whether rows of B are rescaled to unit mean powers at every iteration: 0 or 1. If it is 0,
+    /// the gradient norm depends on the units of the data. Default: 1.
     pub rescale: c_int,
-    /// The exact Hessian is not stored, but applied by passes over the set, if it would take more bytes
-    /// than this. Default: 1 GiB.
+    /// Maximum size in bytes of the stored Hessian. A larger Hessian is not stored; its products
+    /// are computed by passes over the matrices. Default: 1 GiB.
     pub hessian_memory: usize,
-    /// Called at the start and after each iteration, may stop the solve; NULL (the default) for none.
+    /// Function called at the starting point and after each iteration; it can stop the solve.
+    /// Default: NULL (none).
     pub callback: codiag_callback,
-    /// What the callback is given as its last argument.
+    /// Last argument of the callback. Default: NULL.
     pub user_data: *mut c_void,
-    /// How many sets of as many matrices, drawn from the set with replacement, are solved too, to tell which
-    /// components would come again: see codiag_answer_stability. Default: 0.
+    /// Number of bootstrap resamples of the matrices used to estimate how reproducible each
+    /// component is; see codiag_result_stability. Default: 0 (not estimated).
     pub n_resamples: usize,
+    /// Order of the components, a codiag_sort_by. CODIAG_SORT_BY_CONTRAST has no effect if
+    /// `canonical` is 0. Default: CODIAG_SORT_BY_CONTRAST.
+    pub sort_by: c_int,
 }
 
-/// A struct of the C interface that begins with its size. The function `NAME_init` sets it up.
+/// Struct of the C interface whose first field is its size. The function `NAME_init` initializes
+/// it.
 ///
 /// # Safety
-/// It is `repr(C)`, its first field is `size: usize`, and any bytes are a value of it.
+/// It is `repr(C)`, its first field is `size: usize`, and any bytes are a valid value.
 pub(crate) unsafe trait Growing: Copy {
-    /// Its size in the first version that had it.
+    /// Size of the struct in the first version of the library.
     const FIRST_SIZE: usize;
+    /// Name of the struct in C.
     const NAME: &'static str;
 }
 
-/// Where the last field that the first version had ends.
+/// Offset of the end of a field: the size of a struct whose last field it is.
 macro_rules! end_of {
     ($struct:ty, $last:ident: $type:ty) => {
         std::mem::offset_of!($struct, $last) + size_of::<$type>()
@@ -104,59 +117,61 @@ macro_rules! end_of {
 }
 pub(crate) use end_of;
 
-/// A size that this version of the library can read.
+/// Returns an error if this version of the library does not support the size.
 fn check_size<T: Growing>(size: usize) -> Result<(), Failure> {
     if size > size_of::<T>() {
         return Err(Failure::argument(format!(
-            "{} has size {size}, but this version of the library knows only {}: the program was compiled with \
-             a newer codiag.h",
+            "{} has size {size}, but this version of the library supports at most {}; the program was compiled \
+             with a newer codiag.h",
             T::NAME,
             size_of::<T>()
         )));
     }
     if size < T::FIRST_SIZE {
         return Err(Failure::argument(format!(
-            "{name} has size {size}, which no version of the library had: set it up with {name}_init",
+            "{name} has size {size}, which is too small; initialize it with {name}_init",
             name = T::NAME
         )));
     }
     Ok(())
 }
 
-/// The struct that C passes, filled up with defaults; the defaults for NULL.
+/// Reads a struct passed by C. Fields that it lacks, or all fields for null, have their defaults.
 ///
 /// # Safety
-/// `given` is null, or points to as many bytes as its first field says.
+/// `given` is null, or points to as many readable bytes as its first field states.
 pub(crate) unsafe fn read<T: Growing>(given: *const T, defaults: T) -> Result<T, Failure> {
     if given.is_null() {
         return Ok(defaults);
     }
-    // SAFETY: the first field is there, as the caller promises; it may be aligned in any way.
+    // SAFETY: the first field is readable, as the caller guarantees; the read does not need
+    // alignment.
     let size = unsafe { given.cast::<usize>().read_unaligned() };
     check_size::<T>(size)?;
     let mut whole = defaults;
-    // SAFETY: `size` bytes are there, as the caller promises, and fit into T, of which any bytes are
-    // a value.
+    // SAFETY: `size` bytes are readable, as the caller guarantees. They fit into T, for which any
+    // bytes are a valid value.
     unsafe { ptr::copy_nonoverlapping(given.cast::<u8>(), (&raw mut whole).cast(), size) };
     Ok(whole)
 }
 
-/// Fills in as much of the struct that C passes as it has, and sets its size to what was filled in.
+/// Fills in the fields that the struct of C has, and sets its size to the number of bytes written.
 ///
 /// # Safety
-/// `out` is null, or points to as many writable bytes as its first field says.
+/// `out` is null, or points to as many writable bytes as its first field states.
 pub(crate) unsafe fn write<T: Growing>(out: *mut T, value: T) -> Result<(), Failure> {
     if out.is_null() {
         return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
     }
-    // SAFETY: as in `read`.
+    // SAFETY: the first field is readable, as the caller guarantees; the read does not need
+    // alignment.
     let given = unsafe { out.cast::<usize>().read_unaligned() };
     if given < T::FIRST_SIZE {
         check_size::<T>(given)?;
     }
-    // What a newer program has more, this library leaves as it is.
+    // Fields of a newer header than this library are left unchanged.
     let size = given.min(size_of::<T>());
-    // SAFETY: so many bytes are there on both sides.
+    // SAFETY: `size` bytes are readable in `value` and writable in `out`.
     unsafe {
         ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), out.cast(), size);
         out.cast::<usize>().write_unaligned(size);
@@ -164,7 +179,7 @@ pub(crate) unsafe fn write<T: Growing>(out: *mut T, value: T) -> Result<(), Fail
     Ok(())
 }
 
-/// Sets a struct of the size that C has for it to the defaults.
+/// Sets a struct, whose size in C is `size`, to its defaults.
 ///
 /// # Safety
 /// `out` is null, or points to `size` writable bytes.
@@ -174,7 +189,7 @@ pub(crate) unsafe fn init<T: Growing>(out: *mut T, size: usize, defaults: T) -> 
             return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
         }
         check_size::<T>(size)?;
-        // SAFETY: so many bytes are there on both sides.
+        // SAFETY: `size` bytes are readable in `defaults` and writable in `out`.
         unsafe {
             ptr::copy_nonoverlapping((&raw const defaults).cast::<u8>(), out.cast(), size);
             out.cast::<usize>().write_unaligned(size);
@@ -183,13 +198,14 @@ pub(crate) unsafe fn init<T: Growing>(out: *mut T, size: usize, defaults: T) -> 
     })
 }
 
-// SAFETY: repr(C), begins with its size; numbers and pointers may have any bytes.
+// SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers.
 unsafe impl Growing for codiag_set_options {
     const FIRST_SIZE: usize = end_of!(codiag_set_options, n_jobs: usize);
     const NAME: &'static str = "codiag_set_options";
 }
 
-// SAFETY: as above; a callback is a pointer or NULL.
+// SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers, and the
+// callback is a pointer or NULL.
 unsafe impl Growing for codiag_settings {
     const FIRST_SIZE: usize = end_of!(codiag_settings, user_data: *mut c_void);
     const NAME: &'static str = "codiag_settings";
@@ -209,15 +225,15 @@ impl codiag_set_options {
         }
     }
 
-    /// The library's own options, for n matrices.
+    /// Converts to the options of the Rust library, for n matrices.
     ///
     /// # Safety
-    /// The weights are null, or n numbers.
+    /// The weights are null or n numbers.
     pub(crate) unsafe fn to_library(self, n: usize) -> Result<SetOptions, Failure> {
         let weights = if self.weights.is_null() {
             None
         } else {
-            // SAFETY: n numbers, as the caller promises.
+            // SAFETY: n numbers, as the caller guarantees.
             Some(unsafe { slice(self.weights, n, "weights") }?.to_vec())
         };
         let rank = match self.n_components {
@@ -225,14 +241,13 @@ impl codiag_set_options {
             CODIAG_N_COMPONENTS_AUTO => Rank::Auto,
             number => Rank::Exactly(number),
         };
-        let threads = (self.n_jobs > 0).then_some(self.n_jobs);
         Ok(SetOptions::default()
             .criterion(criterion(self.criterion)?)
             .weights(weights)
             .n_components(rank)
             .shrinkage(self.shrinkage)
             .symmetrize(flag("symmetrize", self.symmetrize)?)
-            .n_jobs(threads))
+            .n_jobs((self.n_jobs > 0).then_some(self.n_jobs)))
     }
 }
 
@@ -256,36 +271,38 @@ impl codiag_settings {
             callback: None,
             user_data: ptr::null_mut(),
             n_resamples: settings.n_resamples,
+            sort_by: codiag_sort_by::Contrast as c_int,
         }
     }
 
-    /// The library's own settings, for a set of that dimension and so many channels.
+    /// Converts to the settings of the Rust library, for a set with that number of components and
+    /// channels.
     ///
     /// # Safety
-    /// A given B is null, or dimension x channels numbers of type T.
+    /// `b` is null, or points to n_components x n_channels numbers of type T.
     pub(crate) unsafe fn to_library<T: Scalar>(
         self,
-        (dimension, channels): (usize, usize),
+        (n_components, n_channels): (usize, usize),
         layout: Layout,
     ) -> Result<Settings, Failure> {
-        let start = match codiag_init::known(self.init)? {
+        let init = match codiag_init::from_value(self.init)? {
             codiag_init::Spectral => Init::Spectral,
             codiag_init::Whitener => Init::Whitener,
             codiag_init::Identity => Init::Identity,
             codiag_init::Given => {
-                // SAFETY: so many numbers, as the caller promises.
-                let b = unsafe { slice(self.b.cast::<T>(), dimension * channels, "b") }?;
-                Init::given(&layout.matrix(b, dimension, channels))
+                // SAFETY: null or n_components x n_channels numbers, as the caller guarantees.
+                let b = unsafe { slice(self.b.cast::<T>(), n_components * n_channels, "b") }?;
+                Init::given(&layout.matrix(b, n_components, n_channels))
             }
         };
-        if start_is_named(&start) && !self.b.is_null() {
+        if !matches!(init, Init::Given(_) | Init::GivenComplex(_)) && !self.b.is_null() {
             return Err(Failure::argument(
-                "a b is given, but init is not CODIAG_INIT_GIVEN",
+                "b is not NULL, but init is not CODIAG_INIT_GIVEN",
             ));
         }
         Ok(Settings::default()
             .method(method(self.method)?)
-            .init(start)
+            .init(init)
             .orthogonal(flag("orthogonal", self.orthogonal)?)
             .tol(self.tol)
             .max_iter(self.max_iter)
@@ -293,32 +310,31 @@ impl codiag_settings {
             .max_halvings(self.max_halvings)
             .n_restarts(self.n_restarts)
             .n_resamples(self.n_resamples)
+            .sort_by(sort_by(self.sort_by)?)
             .canonical(flag("canonical", self.canonical)?)
             .rescale(flag("rescale", self.rescale)?)
             .hessian_memory(self.hessian_memory))
     }
 }
 
-fn start_is_named(start: &Init) -> bool {
-    matches!(start, Init::Spectral | Init::Whitener | Init::Identity)
-}
-
-/// Sets the options to their defaults. `size` is sizeof(codiag_set_options).
+/// Sets the options to their defaults. `size` is sizeof(codiag_set_options). Returns 0 or a
+/// codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_options_init(
     options: *mut codiag_set_options,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller passes a struct of that size.
+    // SAFETY: null or a struct of `size` bytes, as the caller guarantees.
     unsafe { init(options, size, codiag_set_options::defaults()) }
 }
 
-/// Sets the settings to their defaults. `size` is sizeof(codiag_settings).
+/// Sets the settings to their defaults. `size` is sizeof(codiag_settings). Returns 0 or a
+/// codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_settings_init(
     settings: *mut codiag_settings,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller passes a struct of that size.
+    // SAFETY: null or a struct of `size` bytes, as the caller guarantees.
     unsafe { init(settings, size, codiag_settings::defaults()) }
 }

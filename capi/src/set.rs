@@ -1,28 +1,28 @@
-//! Sets of matrices.
+//! Sets of matrices to be diagonalized jointly.
 
 use std::ffi::c_int;
 
 use codiag::{Error, Evaluation, Matrix, MatrixSet, Scalar, SetOptions, c64};
 
 use crate::arrays::{Layout, handle, slice, slice_mut};
-use crate::border::{Failure, guard};
 use crate::choices;
+use crate::ffi_guard::{Failure, guard};
 use crate::options::{self, codiag_set_options};
 
-/// A set of matrices, checked once and for all. It holds a copy of them.
+/// Validated set of matrices. It owns a copy of the data.
 pub struct codiag_set {
-    pub(crate) numbers: Numbers,
+    pub(crate) matrices: AnySet,
     pub(crate) layout: Layout,
 }
 
-/// Real or complex.
-pub(crate) enum Numbers {
+/// Real or complex matrices.
+pub(crate) enum AnySet {
     Real(MatrixSet),
     Complex(MatrixSet<c64>),
 }
 
-impl Numbers {
-    /// Matrices, dimension and channels.
+impl AnySet {
+    /// Returns the numbers of matrices, components and channels.
     fn shape(&self) -> (usize, usize, usize) {
         match self {
             Self::Real(set) => (set.len(), set.dimension(), set.channels()),
@@ -31,7 +31,8 @@ impl Numbers {
     }
 }
 
-/// How many numbers n matrices of p x p have.
+/// Returns how many numbers n matrices of size p x p have; an error if that is 0 or cannot be
+/// addressed.
 fn count(n: usize, p: usize) -> Result<usize, Failure> {
     let shape = || vec![n, p, p];
     if n == 0 || p == 0 {
@@ -42,38 +43,41 @@ fn count(n: usize, p: usize) -> Result<usize, Failure> {
     Ok(addressable.ok_or_else(|| Error::TooLarge { shape: shape() })?)
 }
 
-/// What is the same for real and complex matrices.
+/// Creates a real or complex set by the function `build`.
 ///
 /// # Safety
-/// As for [`codiag_set_new`], with numbers of type T.
+/// `data` is null or n matrices of size p x p of type T; `given` is null or options whose weights
+/// are null or n numbers; `set` is null or a writable pointer.
 unsafe fn make<T: Scalar>(
     data: *const T,
     (n, p): (usize, usize),
     layout: c_int,
     given: *const codiag_set_options,
-    build: impl FnOnce(&[T], Layout, &SetOptions) -> Result<Numbers, Error>,
+    build: impl FnOnce(&[T], Layout, &SetOptions) -> Result<AnySet, Error>,
     set: *mut *mut codiag_set,
 ) -> c_int {
     guard(|| {
-        // SAFETY: a place for a pointer, as the caller promises, or null.
+        // SAFETY: null or a writable pointer, as the caller guarantees.
         let set = unsafe { set.as_mut() };
-        let set = set.ok_or_else(|| Failure::argument("the place for the codiag_set is NULL"))?;
+        let set =
+            set.ok_or_else(|| Failure::argument("the pointer to the new codiag_set is NULL"))?;
         *set = std::ptr::null_mut();
         let layout = choices::layout(layout)?;
         let numbers = count(n, p)?;
-        // SAFETY: so many numbers, as the caller promises.
-        let data = unsafe { slice(data, numbers, "the data") }?;
-        // SAFETY: options of the size that they begin with, with n weights if any.
+        // SAFETY: null or `numbers` numbers, as the caller guarantees.
+        let data = unsafe { slice(data, numbers, "data") }?;
+        // SAFETY: null or options whose first field is their size, with n weights if any.
         let options =
             unsafe { options::read(given, codiag_set_options::defaults())?.to_library(n) }?;
-        let numbers = build(data, layout, &options)?;
-        *set = Box::into_raw(Box::new(codiag_set { numbers, layout }));
+        let matrices = build(data, layout, &options)?;
+        *set = Box::into_raw(Box::new(codiag_set { matrices, layout }));
         Ok(())
     })
 }
 
-/// Makes a set from n real matrices of size p x p, each laid out as `layout` (a codiag_layout) says.
-/// `options` may be NULL. The set is to be freed with codiag_set_free; it is NULL after a failure.
+/// Creates a set of n real symmetric matrices of size p x p in the given layout, a codiag_layout.
+/// NULL as `options` selects the defaults. Free the set with codiag_set_free. Returns 0, or a
+/// codiag_error and NULL as `*set`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_new(
     data: *const f64,
@@ -84,17 +88,19 @@ pub unsafe extern "C" fn codiag_set_new(
     set: *mut *mut codiag_set,
 ) -> c_int {
     let build = |data: &[f64], layout: Layout, options: &SetOptions| {
-        // A symmetric matrix is the same in both layouts, so it is read as it lies.
+        // Symmetric matrices are equal in both layouts, so they are read without a transpose.
         let set = MatrixSet::with_options(data, n, p, options);
-        set.map(Numbers::Real)
+        set.map(AnySet::Real)
             .map_err(|error| in_layout(error, layout))
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the same requirements, guaranteed by the caller.
     unsafe { make(data, (n, p), layout, options, build, set) }
 }
 
-/// Makes a set from n complex matrices of size p x p, whose numbers are pairs of double: 2*n*p*p of
-/// them. The rest is as for codiag_set_new.
+/// Creates a set of n complex Hermitian matrices of size p x p in the given layout, a
+/// codiag_layout. `data` has n*p*p pairs of double, the real part first. NULL as `options` selects
+/// the defaults. Free the set with codiag_set_free. Returns 0, or a codiag_error and NULL as
+/// `*set`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_new_complex(
     data: *const f64,
@@ -105,20 +111,20 @@ pub unsafe extern "C" fn codiag_set_new_complex(
     set: *mut *mut codiag_set,
 ) -> c_int {
     let build = |data: &[c64], layout: Layout, options: &SetOptions| match layout {
-        Layout::Row => MatrixSet::with_options(data, n, p, options).map(Numbers::Complex),
+        Layout::Row => MatrixSet::with_options(data, n, p, options).map(AnySet::Complex),
         Layout::Column => {
-            // By columns lies the transpose, which of a Hermitian matrix is the conjugate. It is turned
-            // matrix by matrix, while it is gathered.
+            // The transpose of a Hermitian matrix is its conjugate, so each matrix is transposed
+            // when it is copied.
             let matrices = data.chunks_exact(p * p);
-            let turned = matrices.map(|matrix| layout.matrix(matrix, p, p).into_vec());
-            MatrixSet::from_matrices(p, turned, options).map(Numbers::Complex)
+            let row_major = matrices.map(|matrix| layout.matrix(matrix, p, p).into_vec());
+            MatrixSet::from_matrices(p, row_major, options).map(AnySet::Complex)
         }
     };
-    // SAFETY: as the caller promises; a pair of f64 is a c64.
+    // SAFETY: the same requirements, guaranteed by the caller; a pair of f64 is a c64.
     unsafe { make(data.cast::<c64>(), (n, p), layout, options, build, set) }
 }
 
-/// An error of matrices that were read as their transposes.
+/// Swaps row and column in an error of column-major matrices that were read as row-major.
 fn in_layout(error: Error, layout: Layout) -> Error {
     match error {
         Error::NotFinite {
@@ -138,11 +144,11 @@ fn in_layout(error: Error, layout: Layout) -> Error {
     }
 }
 
-/// Frees a set. Answers made from it stay. NULL is allowed.
+/// Frees a set. Results of codiag_diagonalize remain valid. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_free(set: *mut codiag_set) {
     if !set.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and is not used any more, as the caller promises.
+        // SAFETY: created by `Box::into_raw`, and not used afterwards, as the caller guarantees.
         let set = unsafe { Box::from_raw(set) };
         guard(|| {
             drop(set);
@@ -151,56 +157,61 @@ pub unsafe extern "C" fn codiag_set_free(set: *mut codiag_set) {
     }
 }
 
-/// The number of matrices; 0 for NULL.
+/// Returns the number of matrices of a set; 0 for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn codiag_set_length(set: *const codiag_set) -> usize {
-    // SAFETY: a set or null, as the caller promises.
-    unsafe { set.as_ref() }.map_or(0, |set| set.numbers.shape().0)
+pub unsafe extern "C" fn codiag_set_n_matrices(set: *const codiag_set) -> usize {
+    // SAFETY: null or a valid set, as the caller guarantees.
+    unsafe { set.as_ref() }.map_or(0, |set| set.matrices.shape().0)
 }
 
-/// The dimension in which the set is diagonalized, the number of rows of B: p, or the rank that it was
-/// reduced to; 0 for NULL.
+/// Returns the number of components, that is of rows of B: p, or the dimension to which the set was
+/// reduced by codiag_set_options.n_components; 0 for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn codiag_set_dimension(set: *const codiag_set) -> usize {
-    // SAFETY: a set or null, as the caller promises.
-    unsafe { set.as_ref() }.map_or(0, |set| set.numbers.shape().1)
+pub unsafe extern "C" fn codiag_set_n_components(set: *const codiag_set) -> usize {
+    // SAFETY: null or a valid set, as the caller guarantees.
+    unsafe { set.as_ref() }.map_or(0, |set| set.matrices.shape().1)
 }
 
-/// The size p of the matrices as they were given, the number of columns of B; 0 for NULL.
+/// Returns the size p of the given matrices, that is the number of columns of B; 0 for NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn codiag_set_channels(set: *const codiag_set) -> usize {
-    // SAFETY: a set or null, as the caller promises.
-    unsafe { set.as_ref() }.map_or(0, |set| set.numbers.shape().2)
+pub unsafe extern "C" fn codiag_set_n_channels(set: *const codiag_set) -> usize {
+    // SAFETY: null or a valid set, as the caller guarantees.
+    unsafe { set.as_ref() }.map_or(0, |set| set.matrices.shape().2)
 }
 
-/// Writes B Ci B^H for all matrices of a set to `out`, one after the other. B is rows x channels, `out`
-/// has n*rows*rows numbers; both are in the layout of the set, and complex if it is.
+/// Writes the transformed matrices B Ci B^H of a set to `out`, one after the other. `b` is a matrix
+/// of n_rows x codiag_set_n_channels, and `out` has room for codiag_set_n_matrices*n_rows*n_rows
+/// numbers. Both are in the layout of the set, and complex for a complex set. Returns 0 or a
+/// codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_transform(
     set: *const codiag_set,
     b: *const f64,
-    rows: usize,
+    n_rows: usize,
     out: *mut f64,
 ) -> c_int {
     guard(|| {
-        // SAFETY: a set or null, as the caller promises.
+        // SAFETY: null or a valid set, as the caller guarantees.
         let set = unsafe { handle(set, "set") }?;
-        let (n, _, channels) = set.numbers.shape();
-        count(n, rows)?;
-        count(1, channels.max(rows))?;
-        match &set.numbers {
-            // SAFETY: so many numbers each, as the caller promises.
-            Numbers::Real(matrices) => unsafe { transform(matrices, set.layout, b, rows, out) },
-            // SAFETY: the same in pairs.
-            Numbers::Complex(matrices) => unsafe {
-                transform(matrices, set.layout, b.cast(), rows, out.cast())
+        let (n, _, channels) = set.matrices.shape();
+        count(n, n_rows)?;
+        count(1, channels.max(n_rows))?;
+        match &set.matrices {
+            // SAFETY: null or arrays of the required sizes, as the caller guarantees.
+            AnySet::Real(matrices) => unsafe { transform(matrices, set.layout, b, n_rows, out) },
+            // SAFETY: null or arrays of the required sizes in pairs of f64, as the caller
+            // guarantees.
+            AnySet::Complex(matrices) => unsafe {
+                transform(matrices, set.layout, b.cast(), n_rows, out.cast())
             },
         }
     })
 }
 
+/// Writes B Ci B^H for all matrices to `out`.
+///
 /// # Safety
-/// `b` is null or rows x channels numbers, `out` n times rows x rows.
+/// `b` is null or rows x channels numbers, `out` null or room for n x rows x rows numbers.
 unsafe fn transform<T: Scalar>(
     set: &MatrixSet<T>,
     layout: Layout,
@@ -208,7 +219,7 @@ unsafe fn transform<T: Scalar>(
     rows: usize,
     out: *mut T,
 ) -> Result<(), Failure> {
-    // SAFETY: as the caller promises.
+    // SAFETY: null or of these sizes, as the caller guarantees.
     let (b, out) = unsafe {
         (
             slice(b, rows * set.channels(), "B")?,
@@ -220,9 +231,10 @@ unsafe fn transform<T: Scalar>(
     Ok(())
 }
 
-/// The criterion of a set at B, which is dimension x channels: its loss and, if `gradient` is not NULL,
-/// its relative gradient, dimension x dimension. B and gradient are in the layout of the set, and
-/// complex if it is.
+/// Evaluates the criterion of a set at `b`, a matrix of codiag_set_n_components x
+/// codiag_set_n_channels: the loss and, if `gradient` is not NULL, the relative gradient, a square
+/// matrix with as many rows as `b`. Matrices are in the layout of the set, and complex for a
+/// complex set. Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_set_evaluate(
     set: *const codiag_set,
@@ -231,16 +243,17 @@ pub unsafe extern "C" fn codiag_set_evaluate(
     gradient: *mut f64,
 ) -> c_int {
     guard(|| {
-        // SAFETY: a set or null, as the caller promises.
+        // SAFETY: null or a valid set, as the caller guarantees.
         let set = unsafe { handle(set, "set") }?;
-        // SAFETY: a number to write to, or null, as the caller promises.
+        // SAFETY: null or a writable number, as the caller guarantees.
         let loss = unsafe { loss.as_mut() };
-        let loss = loss.ok_or_else(|| Failure::argument("the loss is NULL"))?;
-        *loss = match &set.numbers {
-            // SAFETY: so many numbers each, as the caller promises.
-            Numbers::Real(matrices) => unsafe { evaluate(matrices, set.layout, b, gradient) },
-            // SAFETY: the same in pairs.
-            Numbers::Complex(matrices) => unsafe {
+        let loss = loss.ok_or_else(|| Failure::argument("loss is NULL"))?;
+        *loss = match &set.matrices {
+            // SAFETY: null or arrays of the required sizes, as the caller guarantees.
+            AnySet::Real(matrices) => unsafe { evaluate(matrices, set.layout, b, gradient) },
+            // SAFETY: null or arrays of the required sizes in pairs of f64, as the caller
+            // guarantees.
+            AnySet::Complex(matrices) => unsafe {
                 evaluate(matrices, set.layout, b.cast(), gradient.cast())
             },
         }?;
@@ -248,8 +261,11 @@ pub unsafe extern "C" fn codiag_set_evaluate(
     })
 }
 
+/// Returns the loss at B, and writes the gradient unless it is null.
+///
 /// # Safety
-/// `b` is null or dimension x channels numbers, `gradient` null or dimension x dimension.
+/// `b` is null or components x channels numbers; `gradient` is null or has room for
+/// components x components numbers.
 unsafe fn evaluate<T: Scalar>(
     set: &MatrixSet<T>,
     layout: Layout,
@@ -257,12 +273,12 @@ unsafe fn evaluate<T: Scalar>(
     gradient: *mut T,
 ) -> Result<f64, Failure> {
     let (rows, columns) = (set.dimension(), set.channels());
-    // SAFETY: as the caller promises.
+    // SAFETY: null or of this size, as the caller guarantees.
     let b: Matrix<T> = layout.matrix(unsafe { slice(b, rows * columns, "B") }?, rows, columns);
     let here = Evaluation::at(set, &b)?;
     if !gradient.is_null() {
-        // SAFETY: as the caller promises.
-        let out = unsafe { slice_mut(gradient, rows * rows, "the gradient") }?;
+        // SAFETY: of this size, as the caller guarantees.
+        let out = unsafe { slice_mut(gradient, rows * rows, "gradient") }?;
         layout.write(here.gradient.as_slice(), (rows, rows), out);
     }
     Ok(here.loss)

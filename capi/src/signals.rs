@@ -1,4 +1,4 @@
-//! From recordings to matrices.
+//! Covariance, lagged covariance and cumulant matrices of recordings.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -9,32 +9,32 @@ use codiag::signals::{
 };
 
 use crate::arrays::{Layout, slice, slice_mut};
-use crate::border::{Failure, guard};
 use crate::choices::{self, flag};
+use crate::ffi_guard::{Failure, guard};
 use crate::options::{self, Growing, end_of};
 
-/// A recording of channels x samples in memory. Set it up with codiag_recording_init.
+/// Multichannel recording in memory. Initialize it with codiag_recording_init.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct codiag_recording {
-    /// sizeof(codiag_recording); the init function sets it.
+    /// sizeof(codiag_recording), set by codiag_recording_init.
     pub size: usize,
-    /// channels x samples numbers.
+    /// n_channels x n_samples numbers.
     pub data: *const f64,
-    /// The number of channels.
-    pub channels: usize,
-    /// The number of samples of each channel.
-    pub samples: usize,
-    /// CODIAG_LAYOUT_ROW_MAJOR (the default) for channel after channel, CODIAG_LAYOUT_COLUMN_MAJOR for
-    /// sample after sample.
+    /// Number of channels.
+    pub n_channels: usize,
+    /// Number of samples of each channel.
+    pub n_samples: usize,
+    /// Layout of `data`, a codiag_layout: CODIAG_LAYOUT_ROW_MAJOR for channel by channel,
+    /// CODIAG_LAYOUT_COLUMN_MAJOR for sample by sample. Default: CODIAG_LAYOUT_ROW_MAJOR.
     pub layout: c_int,
-    /// Whether the mean of what a matrix is made from is subtracted: 0 or 1 (the default).
+    /// Whether the mean of the samples of each matrix is subtracted: 0 or 1. Default: 1.
     pub center: c_int,
-    /// How many threads work; 0 (the default) for as many as pay.
+    /// Number of threads. Default: 0 (chosen automatically).
     pub n_jobs: usize,
 }
 
-// SAFETY: repr(C), begins with its size; numbers and pointers may have any bytes.
+// SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers.
 unsafe impl Growing for codiag_recording {
     const FIRST_SIZE: usize = end_of!(codiag_recording, n_jobs: usize);
     const NAME: &'static str = "codiag_recording";
@@ -45,8 +45,8 @@ impl codiag_recording {
         Self {
             size: size_of::<Self>(),
             data: ptr::null(),
-            channels: 0,
-            samples: 0,
+            n_channels: 0,
+            n_samples: 0,
             layout: 0,
             center: 1,
             n_jobs: 0,
@@ -54,33 +54,36 @@ impl codiag_recording {
     }
 }
 
-/// Sets a recording to its defaults: no data yet. `size` is sizeof(codiag_recording).
+/// Sets a recording to its defaults, without data. `size` is sizeof(codiag_recording). Returns 0 or
+/// a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_recording_init(
     recording: *mut codiag_recording,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller passes a struct of that size.
+    // SAFETY: null or a struct of `size` bytes, as the caller guarantees.
     unsafe { options::init(recording, size, codiag_recording::defaults()) }
 }
 
-/// A recording that has been looked at.
-struct Opened<'a> {
+/// Validated recording.
+struct Checked<'a> {
     view: RecordingView<'a>,
     channels: usize,
     layout: Layout,
     options: CovarianceOptions,
 }
 
+/// Validates a recording.
+///
 /// # Safety
-/// `given` is null, or a recording whose data are channels x samples numbers.
-unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure> {
+/// `given` is null, or a recording whose data are n_channels x n_samples numbers.
+unsafe fn check<'a>(given: *const codiag_recording) -> Result<Checked<'a>, Failure> {
     if given.is_null() {
         return Err(Failure::argument("the recording is NULL"));
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: null or valid, as the caller guarantees.
     let given = unsafe { options::read(given, codiag_recording::defaults()) }?;
-    let (channels, samples) = (given.channels, given.samples);
+    let (channels, samples) = (given.n_channels, given.n_samples);
     let layout = choices::layout(given.layout)?;
     if channels == 0 || samples == 0 {
         RecordingView::new(&[], channels, samples)?;
@@ -88,7 +91,7 @@ unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure
     let shape = || vec![channels, samples];
     let count = channels.checked_mul(samples);
     let count = count.ok_or_else(|| Error::TooLarge { shape: shape() })?;
-    // SAFETY: as the caller promises.
+    // SAFETY: null or valid, as the caller guarantees.
     let data = unsafe { slice(given.data, count, "the data of the recording") }?;
     let strides = match layout {
         Layout::Row => (samples, 1),
@@ -97,7 +100,7 @@ unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure
     let options = CovarianceOptions::default()
         .center(flag("center", given.center)?)
         .n_jobs((given.n_jobs > 0).then_some(given.n_jobs));
-    Ok(Opened {
+    Ok(Checked {
         view: RecordingView::with_strides(data, channels, samples, strides)?,
         channels,
         layout,
@@ -105,88 +108,95 @@ unsafe fn open<'a>(given: *const codiag_recording) -> Result<Opened<'a>, Failure
     })
 }
 
-/// So many matrices of p x p.
+/// Returns how many numbers n matrices of size p x p have.
 fn count(n: usize, p: usize) -> Result<usize, Failure> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     let shape = vec![n, p, p];
     Ok(count.ok_or(Error::TooLarge { shape })?)
 }
 
-/// The covariances of so many equal segments of a recording: `out` gets segments*channels*channels
-/// numbers, to be diagonalized by the likelihood.
+/// Computes the covariances of `n_segments` segments of equal length of a recording, for example to
+/// diagonalize them by the likelihood. `out` has room for n_segments*n_channels*n_channels numbers.
+/// Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_segment_covariances(
     recording: *const codiag_recording,
-    segments: usize,
+    n_segments: usize,
     out: *mut f64,
 ) -> c_int {
     guard(|| {
-        // SAFETY: as the caller promises.
-        let opened = unsafe { open(recording) }?;
-        let numbers = count(segments, opened.channels)?;
-        let segments = Segments::default().length(SegmentLength::Count(segments));
-        let made = signals::segment_covariances(&opened.view, &segments, &opened.options)?;
-        // SAFETY: so many numbers, as the caller promises.
-        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&made.data);
+        // SAFETY: null or valid, as the caller guarantees.
+        let recording = unsafe { check(recording) }?;
+        let numbers = count(n_segments, recording.channels)?;
+        let segments = Segments::default().length(SegmentLength::Count(n_segments));
+        let computed =
+            signals::segment_covariances(&recording.view, &segments, &recording.options)?;
+        // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
+        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
 }
 
-/// The lagged covariances (R + R^T)/2 of a recording, R being the sum of x(t + lag) x(t)^T divided by
-/// the number of products, for so many lags in samples: `out` gets count*channels*channels numbers, to
-/// be diagonalized by the Frobenius criterion if the recording is white, by least squares if not.
+/// Computes the symmetrized lagged covariances (R + R^T)/2 of a recording, where R is the mean of
+/// x(t + lag) x(t)^T over t, for `n_lags` lags in samples. Diagonalize them by the Frobenius
+/// criterion if the recording is white, otherwise by least squares. `out` has room for
+/// n_lags*n_channels*n_channels numbers. Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_lagged_covariances(
     recording: *const codiag_recording,
     lags: *const usize,
-    count: usize,
+    n_lags: usize,
     out: *mut f64,
 ) -> c_int {
     guard(|| {
-        // SAFETY: as the caller promises.
-        let opened = unsafe { open(recording) }?;
-        let lags = if count == 0 {
+        // SAFETY: null or valid, as the caller guarantees.
+        let recording = unsafe { check(recording) }?;
+        let lags = if n_lags == 0 {
             &[]
         } else {
-            // SAFETY: so many numbers, as the caller promises.
-            unsafe { slice(lags, count, "lags") }?
+            // SAFETY: null or `n_lags` numbers, as the caller guarantees.
+            unsafe { slice(lags, n_lags, "lags") }?
         };
-        let numbers = self::count(count, opened.channels)?;
+        let numbers = count(n_lags, recording.channels)?;
         let lags = Lags::new(lags.iter().copied());
-        let made = signals::lagged_covariances(&opened.view, &lags, &opened.options)?;
-        // SAFETY: so many numbers, as the caller promises.
-        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&made.data);
+        let computed = signals::lagged_covariances(&recording.view, &lags, &recording.options)?;
+        // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
+        unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
 }
 
-/// The fourth-order cumulant matrices of a recording, whitened to r = `components` principal components:
-/// `matrices` gets r(r+1)/2 matrices of r*r numbers, to be diagonalized by the Frobenius criterion, and
-/// `whitener` r x channels numbers in the layout of the recording.
+/// Computes the fourth-order cumulant matrices of a recording that is whitened to r =
+/// `n_components` principal components (JADE). Diagonalize them by the Frobenius criterion.
+/// `matrices` has room for r(r+1)/2 matrices of r*r numbers; `whitener` for r x n_channels numbers,
+/// which are written in the layout of the recording. Returns 0 or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_cumulants(
     recording: *const codiag_recording,
-    components: usize,
+    n_components: usize,
     matrices: *mut f64,
     whitener: *mut f64,
 ) -> c_int {
     guard(|| {
-        // SAFETY: as the caller promises.
-        let opened = unsafe { open(recording) }?;
-        let number = Components::Count(components);
-        let made = signals::cumulants(&opened.view, number, &[], &opened.options)?;
-        let (numbers, shape) = (made.matrices.data.len(), (components, opened.channels));
-        // SAFETY: so many numbers each, as the caller promises: r components were found.
+        // SAFETY: null or valid, as the caller guarantees.
+        let recording = unsafe { check(recording) }?;
+        let components = Components::Count(n_components);
+        let computed = signals::cumulants(&recording.view, components, &[], &recording.options)?;
+        let (numbers, shape) = (
+            computed.matrices.data.len(),
+            (n_components, recording.channels),
+        );
+        // SAFETY: null or room for as many numbers each, as the caller guarantees.
         let (matrices, whitener) = unsafe {
             (
                 slice_mut(matrices, numbers, "matrices")?,
                 slice_mut(whitener, shape.0 * shape.1, "whitener")?,
             )
         };
-        matrices.copy_from_slice(&made.matrices.data);
-        opened
+        matrices.copy_from_slice(&computed.matrices.data);
+        recording
             .layout
-            .write(made.whitener.as_slice(), shape, whitener);
+            .write(computed.whitener.as_slice(), shape, whitener);
         Ok(())
     })
 }

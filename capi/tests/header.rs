@@ -1,20 +1,27 @@
-//! include/codiag.h says what the sources say.
+//! include/codiag.h is up to date with the sources.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// With `CODIAG_BLESS=1 cargo test -p codiag-c --test header` it is written anew.
+/// `CODIAG_BLESS=1 cargo test -p codiag-c --test header` regenerates the header.
 #[test]
-fn the_header_is_true() {
+fn header_matches_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut config =
         cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("cbindgen.toml");
     let constants = config.after_includes.take().unwrap_or_default();
     config.after_includes = Some(version_macros() + &constants);
     let mut builder = cbindgen::Builder::new().with_config(config);
-    // In the order in which a reader meets them.
+    // In reading order.
     let files = [
-        "border", "details", "choices", "options", "observer", "set", "answer", "signals",
+        "ffi_guard",
+        "error_details",
+        "choices",
+        "options",
+        "observer",
+        "set",
+        "result",
+        "signals",
         "library",
     ];
     for file in files {
@@ -23,7 +30,7 @@ fn the_header_is_true() {
     let mut made = Vec::new();
     builder
         .generate()
-        .expect("the sources are read")
+        .expect("the sources can be read")
         .write(&mut made);
     let made = String::from_utf8(made).expect("a header is UTF-8");
     // C89 allows neither a comma after the last constant of an enum nor // comments.
@@ -37,7 +44,7 @@ fn the_header_is_true() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         made == kept.replace("\r\n", "\n"),
-        "include/codiag.h is not what the sources say: CODIAG_BLESS=1 cargo test -p codiag-c --test header writes it anew"
+        "include/codiag.h is outdated; regenerate it by CODIAG_BLESS=1 cargo test -p codiag-c --test header"
     );
     for function in exported() {
         assert!(
@@ -47,22 +54,24 @@ fn the_header_is_true() {
     }
 }
 
-/// The version of the package, as macros.
+/// Returns the macros of the package version.
 fn version_macros() -> String {
-    let mut out = "\n/** The version of this header; codiag_version() is that of the library. */\n"
-        .to_owned();
+    let mut out =
+        "\n/** Version of this header; codiag_version() returns the version of the library. */\n"
+            .to_owned();
     for (name, value) in [
         ("_MAJOR", env!("CARGO_PKG_VERSION_MAJOR").to_owned()),
         ("_MINOR", env!("CARGO_PKG_VERSION_MINOR").to_owned()),
         ("_PATCH", env!("CARGO_PKG_VERSION_PATCH").to_owned()),
         ("", format!("\"{}\"", env!("CARGO_PKG_VERSION"))),
     ] {
-        writeln!(out, "#define CODIAG_VERSION{name} {value}").expect("a string takes all");
+        writeln!(out, "#define CODIAG_VERSION{name} {value}")
+            .expect("writing to a string succeeds");
     }
     out
 }
 
-/// The functions of the sources that C can call.
+/// Returns the names of all functions that the sources export to C.
 fn exported() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut names = Vec::new();

@@ -1,13 +1,13 @@
-//! The examples and the README, compiled with all warnings as errors, linked to the shared library and
-//! to the static one, and run; under valgrind or AddressSanitizer where there is one.
+//! Compiles the examples and the README with all warnings as errors, links them to the shared and
+//! to the static library, and runs them, also under valgrind or AddressSanitizer where available.
 
-#![cfg(unix)] // elsewhere compilers are not called `cc`
-#![allow(clippy::print_stdout)] // what was not run is said
+#![cfg(unix)] // compilers of other systems are not called `cc`
+#![allow(clippy::print_stdout)] // prints which checks were skipped
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo puts the libraries that this test depends on: beside the test itself.
+/// Returns the folder of the C libraries, which is that of this test program.
 fn libraries() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a path");
     own.parent().expect("it is in a folder").to_owned()
@@ -23,11 +23,11 @@ fn shared_library() -> PathBuf {
         }
     );
     let path = libraries().join(name);
-    assert!(path.exists(), "{} is not there", path.display());
+    assert!(path.exists(), "{} does not exist", path.display());
     path
 }
 
-/// The newest, if cargo has left older ones.
+/// Returns the path of the static library, the newest if there are several.
 fn static_library() -> PathBuf {
     let entries = std::fs::read_dir(libraries()).expect("the folder can be read");
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -40,14 +40,14 @@ fn static_library() -> PathBuf {
         name.starts_with("libcodiag_c") && path.extension().is_some_and(|end| end == "a")
     });
     let newest = named.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
-    newest.expect("the static library is built along")
+    newest.expect("cargo builds the static library")
 }
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn there_is(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     Command::new(program)
         .arg("--version")
         .output()
@@ -68,14 +68,14 @@ const CPP: Language = Language {
     standard: "-std=c++17",
 };
 
-/// A folder in which the shared library has the name by which programs ask for it.
-struct Place {
+/// Temporary folder with links to the shared library under its installed names.
+struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder for a while");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let library = shared_library();
         let (major, minor) = (
             env!("CARGO_PKG_VERSION_MAJOR"),
@@ -104,8 +104,8 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Compiles a source against the shared library; None if there is no such compiler, or it does not
-    /// know the flags.
+    /// Compiles a source against the shared library; None if there is no such compiler, or it does
+    /// not know the flags.
     fn compile(
         &self,
         language: &Language,
@@ -133,9 +133,9 @@ impl Place {
         flags: &[&str],
         libraries: &[String],
     ) -> Option<PathBuf> {
-        if !there_is(language.compiler) {
+        if !is_installed(language.compiler) {
             println!(
-                "there is no {}: {} was not compiled",
+                "{} was not found; {} was not compiled",
                 language.compiler,
                 file.display()
             );
@@ -161,12 +161,12 @@ impl Place {
             .arg(&path)
             .output()
             .expect("the compiler runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let output_text = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() && !flags.is_empty() {
-            println!("{} {flags:?} is not to be had here", language.compiler);
+            println!("{} does not support {flags:?}", language.compiler);
             return None;
         }
-        assert!(output.status.success(), "{}: {said}", file.display());
+        assert!(output.status.success(), "{}: {output_text}", file.display());
         Some(path)
     }
 
@@ -193,27 +193,33 @@ const EXAMPLES: [(Language, &str); 2] =
 
 #[test]
 fn examples_run() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for (language, file) in &EXAMPLES {
-        if let Some(program) = place.compile(language, &source(file), "program", &[]) {
-            let said = place.run(&mut Command::new(program));
-            assert!(said.contains("converged after"), "{file}: {said}");
-            assert!(said.contains("as it should be: matrix "), "{file}: {said}");
+        if let Some(program) = folder.compile(language, &source(file), "program", &[]) {
+            let output_text = folder.run(&mut Command::new(program));
+            assert!(
+                output_text.contains("converged after"),
+                "{file}: {output_text}"
+            );
+            assert!(
+                output_text.contains("expected error: matrix "),
+                "{file}: {output_text}"
+            );
         }
     }
 }
 
 #[test]
-fn the_header_is_c_and_cpp() {
-    let place = Place::new();
-    let file = place.path("header.c");
+fn header_compiles_as_c99_and_cpp17() {
+    let folder = TestFolder::new();
+    let file = folder.path("header.c");
     std::fs::write(
         &file,
         "#include <codiag.h>\nint main(void) { return codiag_version()[0] == 0; }\n",
     )
-    .expect("a file for a while");
+    .expect("a temporary file");
     for (language, flags) in [(C, ["-x", "c"]), (CPP, ["-x", "c++"])] {
-        if !there_is(language.compiler) {
+        if !is_installed(language.compiler) {
             continue;
         }
         let flags = [&flags[..], &["-fsyntax-only"][..]].concat();
@@ -241,42 +247,41 @@ fn the_header_is_c_and_cpp() {
 }
 
 #[test]
-fn the_header_is_c89() {
-    let place = Place::new();
-    let file = place.path("header.c");
+fn header_compiles_as_c89() {
+    let folder = TestFolder::new();
+    let file = folder.path("header.c");
     let text = "#include <codiag.h>\nint main(void) { return codiag_version()[0] == 0; }\n";
-    std::fs::write(&file, text).expect("a file for a while");
+    std::fs::write(&file, text).expect("a temporary file");
     let c89 = Language {
         compiler: "cc",
         standard: "-std=c89",
     };
-    place.compile(&c89, &file, "program", &[]);
+    folder.compile(&c89, &file, "program", &[]);
 }
 
-/// The macros of the version are those of the library.
 #[test]
-fn version_macros_are_those_of_the_library() {
-    let place = Place::new();
-    let file = place.path("version.c");
+fn version_macros_match_the_library() {
+    let folder = TestFolder::new();
+    let file = folder.path("version.c");
     let text = "#include <codiag.h>\n#include <stdio.h>\nint main(void) {\n    printf(\"%d.%d.%d %s %s\", \
          CODIAG_VERSION_MAJOR, CODIAG_VERSION_MINOR, CODIAG_VERSION_PATCH, CODIAG_VERSION, codiag_version());\n    \
          return 0;\n}\n";
-    std::fs::write(&file, text).expect("a file for a while");
-    if let Some(program) = place.compile(&C, &file, "program", &[]) {
+    std::fs::write(&file, text).expect("a temporary file");
+    if let Some(program) = folder.compile(&C, &file, "program", &[]) {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
-            place.run(&mut Command::new(program)),
+            folder.run(&mut Command::new(program)),
             format!("{version} {version} {version}")
         );
     }
 }
 
-/// What `make capi` installs is found by CMake, shared and static, and by pkg-config.
+/// CMake (shared and static) and pkg-config find the files that `make capi` installs.
 #[test]
-fn installed_files_are_found_by_cmake_and_pkg_config() {
-    let place = Place::new();
-    let (built, prefix) = (place.path("built"), place.path("prefix"));
-    std::fs::create_dir(&built).expect("a folder for a while");
+fn cmake_and_pkg_config_find_installed_files() {
+    let folder = TestFolder::new();
+    let (built, prefix) = (folder.path("built"), folder.path("prefix"));
+    std::fs::create_dir(&built).expect("a temporary folder");
     for (from, name) in [
         (shared_library(), shared_library()),
         (static_library(), "libcodiag_c.a".into()),
@@ -285,7 +290,7 @@ fn installed_files_are_found_by_cmake_and_pkg_config() {
         std::os::unix::fs::symlink(from, built.join(name)).expect("a link");
     }
     let install = source("install.sh");
-    place.run(Command::new(install).arg(&prefix).arg(&built));
+    folder.run(Command::new(install).arg(&prefix).arg(&built));
     for name in ["LICENSE", "THIRD-PARTY-LICENSES"] {
         assert!(
             prefix.join("share/doc/codiag").join(name).exists(),
@@ -293,16 +298,16 @@ fn installed_files_are_found_by_cmake_and_pkg_config() {
         );
     }
     let version = env!("CARGO_PKG_VERSION");
-    if there_is("pkg-config") {
-        let found = place.run(
+    if is_installed("pkg-config") {
+        let found = folder.run(
             Command::new("pkg-config")
                 .args(["--modversion", "codiag"])
                 .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
         );
         assert_eq!(found.trim(), version);
     }
-    if !there_is("cmake") || !there_is("cc") {
-        println!("there is no cmake: its configuration files were not tested");
+    if !is_installed("cmake") || !is_installed("cc") {
+        println!("cmake was not found; its configuration files were not tested");
         return;
     }
     let project = format!(
@@ -311,51 +316,54 @@ fn installed_files_are_found_by_cmake_and_pkg_config() {
          target_link_libraries(with-${{kind}} codiag::${{kind}} m)\nendforeach()\n",
         source("examples/diagonalize.c").display()
     );
-    std::fs::write(place.path("CMakeLists.txt"), project).expect("a file for a while");
-    place.run(
+    std::fs::write(folder.path("CMakeLists.txt"), project).expect("a temporary file");
+    folder.run(
         Command::new("cmake")
             .args(["-S", ".", "-B", "made"])
             .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())),
     );
-    place.run(Command::new("cmake").args(["--build", "made"]));
+    folder.run(Command::new("cmake").args(["--build", "made"]));
     for kind in ["codiag", "static"] {
-        let said = place.run(&mut Command::new(place.path(&format!("made/with-{kind}"))));
-        assert!(said.contains("converged after"), "{kind}: {said}");
+        let output_text = folder.run(&mut Command::new(folder.path(&format!("made/with-{kind}"))));
+        assert!(
+            output_text.contains("converged after"),
+            "{kind}: {output_text}"
+        );
     }
-    // Another minor version of 0.x is another library.
+    // Another minor version of 0.x is incompatible.
     let newer = "cmake_minimum_required(VERSION 3.10)\nproject(test C)\nfind_package(codiag 0.99 QUIET)\n\
                  if(codiag_FOUND)\n  message(FATAL_ERROR \"found\")\nendif()\n";
-    std::fs::write(place.path("CMakeLists.txt"), newer).expect("a file for a while");
-    place.run(
+    std::fs::write(folder.path("CMakeLists.txt"), newer).expect("a temporary file");
+    folder.run(
         Command::new("cmake")
             .args(["-S", ".", "-B", "other"])
             .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())),
     );
 }
 
-/// The static library has all it needs but what the system has.
+/// The static library needs only system libraries.
 #[test]
-fn the_static_library_links() {
-    let place = Place::new();
+fn static_library_links() {
+    let folder = TestFolder::new();
     let mut libraries = vec![static_library().display().to_string()];
     if cfg!(target_os = "linux") {
         libraries.extend(["-lpthread".to_owned(), "-ldl".to_owned()]);
     }
     let (language, file) = (&C, source("examples/diagonalize.c"));
-    if let Some(program) = place.link(language, &file, "program", &[], &libraries) {
+    if let Some(program) = folder.link(language, &file, "program", &[], &libraries) {
         assert!(
-            place
+            folder
                 .run(&mut Command::new(program))
                 .contains("converged after")
         );
     }
 }
 
-/// Every block of C of the README is a program, or the body of one.
+/// Each C block of the README compiles and runs.
 #[test]
-fn the_readme_runs() {
-    let place = Place::new();
-    let text = std::fs::read_to_string(source("README.md")).expect("there is a README");
+fn readme_runs() {
+    let folder = TestFolder::new();
+    let text = std::fs::read_to_string(source("README.md")).expect("the README can be read");
     let blocks: Vec<&str> = text
         .split("```c\n")
         .skip(1)
@@ -363,22 +371,22 @@ fn the_readme_runs() {
         .collect();
     assert!(!blocks.is_empty(), "the README has an example");
     for (k, block) in blocks.iter().enumerate() {
-        let file = place.path(&format!("readme{k}.c"));
-        std::fs::write(&file, block).expect("a file for a while");
-        if let Some(program) = place.compile(&C, &file, "program", &[]) {
-            let said = place.run(&mut Command::new(program));
-            assert!(said.contains("converged"), "{said}");
+        let file = folder.path(&format!("readme{k}.c"));
+        std::fs::write(&file, block).expect("a temporary file");
+        if let Some(program) = folder.compile(&C, &file, "program", &[]) {
+            let output_text = folder.run(&mut Command::new(program));
+            assert!(output_text.contains("converged"), "{output_text}");
         }
     }
 }
 
-/// Neither reads nor writes beyond arrays, nor handles that are not freed.
+/// The examples have no invalid memory accesses, and free all handles.
 #[test]
-fn examples_keep_to_their_memory() {
-    let place = Place::new();
+fn examples_are_memory_safe() {
+    let folder = TestFolder::new();
     for (language, file) in &EXAMPLES {
-        if there_is("valgrind") {
-            let Some(program) = place.compile(language, &source(file), "program", &[]) else {
+        if is_installed("valgrind") {
+            let Some(program) = folder.compile(language, &source(file), "program", &[]) else {
                 continue;
             };
             let output = Command::new("valgrind")
@@ -390,25 +398,29 @@ fn examples_keep_to_their_memory() {
                 .arg(program)
                 .output()
                 .expect("valgrind runs");
-            let said = String::from_utf8_lossy(&output.stderr);
-            if said.contains("unhandled instruction") || said.contains("Illegal instruction") {
+            let output_text = String::from_utf8_lossy(&output.stderr);
+            if output_text.contains("unhandled instruction")
+                || output_text.contains("Illegal instruction")
+            {
                 println!(
-                    "this valgrind does not know the instructions of this machine: {file} was not checked"
+                    "valgrind does not support the instructions of this processor; {file} was not checked"
                 );
                 continue;
             }
-            assert!(output.status.success(), "{file}: {said}");
-            println!("{file}: nothing that valgrind minds");
+            assert!(output.status.success(), "{file}: {output_text}");
+            println!("{file}: valgrind found no errors");
             continue;
         }
         let flags = ["-fsanitize=address", "-fno-omit-frame-pointer"];
-        let Some(program) = place.compile(language, &source(file), "program", &flags) else {
-            println!("neither valgrind nor AddressSanitizer: the memory of {file} was not checked");
+        let Some(program) = folder.compile(language, &source(file), "program", &flags) else {
+            println!(
+                "neither valgrind nor AddressSanitizer was found; the memory of {file} was not checked"
+            );
             continue;
         };
-        // Leaks are looked for in ways that not all sandboxes allow.
+        // Leak detection does not work in all sandboxes.
         let mut command = Command::new(program);
-        place.run(command.env("ASAN_OPTIONS", "detect_leaks=0"));
-        println!("{file}: nothing that AddressSanitizer minds");
+        folder.run(command.env("ASAN_OPTIONS", "detect_leaks=0"));
+        println!("{file}: AddressSanitizer found no errors");
     }
 }

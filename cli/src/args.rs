@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments of all commands.
 
 mod separate;
 
@@ -15,21 +15,23 @@ use crate::option_names::Flags;
 
 const EXAMPLES: &str = "\
 Examples:
-  codiag reproduce                            the paper's experiments, into reproduction/
-  codiag generate -o covs.npy                 a set to try things out
-  codiag check covs.npy                       what is in a file, and can it be diagonalized?
-  codiag diagonalize covs.npy -o result       B, A, a report to look at
+  codiag reproduce                            run the paper's experiments, write reproduction/
+  codiag generate -o covs.npy                 write a synthetic set of matrices
+  codiag check covs.npy                       describe a file, check that it can be diagonalized
+  codiag diagonalize covs.npy -o result       write B, A and an HTML report
   codiag generate | codiag diagonalize - --json
   codiag separate recording.npy --sfreq 600 -o sources
 
-Exit codes: 0 done, 1 not converged, 2 bad input, 130 Ctrl-C.";
+Exit codes: 0 success, 1 not converged, 2 invalid input, 130 interrupted by Ctrl-C.";
 
-/// Finds the one basis in which many symmetric matrices are as diagonal as they can be.
+/// Joint diagonalization: computes one matrix B that makes a whole set of symmetric or Hermitian
+/// matrices C as diagonal as possible (B C B'), and separates the sources of multichannel
+/// recordings.
 #[derive(Debug, Parser)]
 #[command(name = "codiag", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
 pub struct Cli {
-    /// Print results, warnings and errors only.
+    /// Print only results, warnings and errors, no progress.
     #[arg(short, long, global = true)]
     pub quiet: bool,
     #[command(subcommand)]
@@ -38,30 +40,31 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the three experiments of the paper, and say which of its claims hold.
+    /// Run the three experiments of the paper and check its claims.
     Reproduce(Reproduce),
-    /// Diagonalize the matrices of a file, and write B, A and a report.
+    /// Diagonalize the matrices of a file; write B, A and a report.
     Diagonalize(Diagonalize),
-    /// Find the sources of a recording, and write them, their patterns and a report.
+    /// Separate the sources of a recording; write the sources, their patterns and a report.
     Separate(Box<Separate>),
-    /// Say what is in a file, and whether it can be diagonalized.
+    /// Describe the matrices of a file and check that they can be diagonalized.
     Check(Check),
-    /// Make a synthetic set, as in the paper.
+    /// Write a set of synthetic matrices, MEG covariances or a simulated EEG recording.
     Generate(Generate),
-    /// Measure the speed of this computer: seconds, and share of the peak.
+    /// Measure the speed of solves on this computer, in seconds and as a percentage of its peak
+    /// rate.
     Bench(Bench),
-    /// Print the completions for a shell.
+    /// Print completions for a shell.
     #[command(
         after_help = "Example:\n  codiag completions bash > ~/.local/share/bash-completion/completions/codiag"
     )]
     Completions {
-        /// The shell.
+        /// Name of the shell.
         shell: Shell,
     },
-    /// Print the manual page.
+    /// Print the manual page, or write one page per command.
     #[command(after_help = "Example:\n  codiag man > codiag.1 && man -l codiag.1")]
     Man {
-        /// Write one page per command into this folder instead.
+        /// Folder to which one manual page per command is written (default: print the main page).
         #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         output: Option<PathBuf>,
     },
@@ -74,41 +77,53 @@ pub enum Command {
 Examples:
   codiag reproduce
   codiag reproduce --seeds 5 --output elsewhere
-  codiag reproduce --recording my-covariances.npy"
+  codiag reproduce --recording my-covariances.npy
+
+Fields of results.json:
+  codiag (the version), machine, n_jobs
+  goal         value of the gradient norm at which times are compared
+  experiments  key, title, description, matrices (their number), size (rows of each), seeds
+  table        one row per experiment and solver: status, and the median, low and high over seeds of
+               n_iter, seconds, seconds_to_goal, loss and gradient_norm; speedup_over_pham
+  claims       claim, measured and verdict
+  runs         one row per run; local_minimum is the loss of the local minimum that the run approaches
+
+history.csv has one row per iteration of each run."
 )]
 pub struct Reproduce {
-    /// The folder for report.html, figure.svg, results.json and history.csv.
+    /// Folder to which report.html, figure.svg, results.json and history.csv are written.
     #[arg(short, long, value_name = "DIR", default_value = "reproduction", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
-    /// Repeat (a) and (b) with this many seeds; the table gives median and range.
+    /// Number of random seeds for experiments (a) and (b); tables give the median and the range.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,
-    /// A set of matrices to take for (c), instead of the MEG covariances in the program.
+    /// File of matrices for experiment (c) (default: the built-in MEG covariances).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub recording: Option<PathBuf>,
-    /// Threads for each solve. One compares the methods, not how they share their work.
+    /// Number of threads of each solve; use 1 for a fair comparison of the methods.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub n_jobs: usize,
-    /// Iterations, or sweeps of Pham's method, after which a run ends.
+    /// Maximum number of iterations of each run (sweeps for Pham's method).
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_iter: usize,
-    /// The number of matrices in (a) and (b).
+    /// Number of matrices in experiments (a) and (b).
     #[arg(short, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     pub n: usize,
-    /// The size of the matrices in (a) and (b).
+    /// Number of rows and columns of the matrices in experiments (a) and (b).
     #[arg(short, value_name = "P", default_value_t = 40, value_parser = at_least_one)]
     pub p: usize,
 }
 
-/// Where matrices come from.
+/// Input files of a set of matrices.
 #[derive(Debug, Args)]
-pub struct Source {
-    /// One .npy of shape (n, p, p), one .npz, one .mat (p x p x n or n x p x p, saved with -v7), a
-    /// folder or a list of p x p .csv or .npy files, or - for standard input. Complex ones are
-    /// Hermitian; in text their numbers are like 1.5-2j.
+pub struct InputArgs {
+    /// Set of matrices: a .npy array of shape (n, p, p), a .npz or .mat file (p x p x n or n x p x
+    /// p, saved with -v7), a folder or a list of .csv or .npy files of one p x p matrix each, or -
+    /// for standard input. Complex matrices must be Hermitian; text files write complex numbers
+    /// like 1.5-2j.
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub input: Vec<PathBuf>,
-    /// Which array of an .npz or .mat; not needed if there is only one.
+    /// Name of the array to read from a .npz or .mat file (required if it has several arrays).
     #[arg(long, value_name = "NAME")]
     pub key: Option<String>,
 }
@@ -122,112 +137,144 @@ Examples:
   codiag diagonalize subject1/ -o result --n-components auto --n-restarts 5
   codiag diagonalize lagged.npy -o result --criterion frobenius    # need not be positive definite
   codiag diagonalize big.npy -o result --checkpoint b.npy
-  codiag diagonalize big.npy -o result --init b.npy    # and on from there
+  codiag diagonalize big.npy -o result --init b.npy    # continue from the checkpoint
   codiag diagonalize huge.npy -o result --memory 2GB    # larger than memory
   cat covs.npy | codiag diagonalize - -o - > B.npy
 
-The folder gets B.npy (filters, one per row), A.npy (patterns, one per column), diagonals.npy (the power
-of each component in each matrix), report.json, history.csv and report.html.
+Files written to DIR:
+  B.npy          filters, one per row
+  A.npy          patterns, one per column (B A = I)
+  diagonals.npy  power of each component (columns) in each matrix (rows)
+  residuals.npy  residual of each matrix; written only if --memory keeps the matrices on disk
+  report.json    settings, results and history (see below)
+  history.csv    one row per iteration
+  report.html    the report for a web browser
 
-Files are written completely or not at all. Symbolic links are followed, and the mode of an existing file is
-kept; a device or a FIFO is written to. Text files may be FIFOs of at most 64 MiB, but no devices."
+Fields of report.json:
+  status, converged, n_iter, loss, gradient_norm, condition_number, criterion
+                     outcome of the solve; status is converged, max_iter, stalled,
+                     interrupted or collinear
+  identifiability    the pair of components that is hardest to separate, and its margin
+                     (0: not identifiable)
+  start_losses       final loss of each start (the default one and those of --n-restarts)
+  stability          reproducibility of each component from 0 to 1; null if it was not estimated
+  stability_trials   number of resamples and further starts that the stability was estimated from
+  B, A, n_components, residuals, history, seconds, warnings, codiag (the version)
+  input              name, files, key, complex, matrices (their number), size (rows of each matrix)
+  settings           the options of the command, with underscores: method, init, tol, ...
+  sample_weight      weight of each matrix; null if the matrices stay on disk
+
+Each output file is written completely or not at all. Symbolic links are followed, and the
+permissions of an existing file are kept. Output may also go to a device or a FIFO. A text input
+file may be a FIFO of at most 64 MiB, but not a device."
 )]
 pub struct Diagonalize {
     #[command(flatten)]
-    pub source: Source,
-    /// The folder for the results; - writes B as .npy to standard output.
+    pub source: InputArgs,
+    /// Folder to which the results are written; - writes only B, as .npy, to standard output.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// One weight per matrix: a .npy or a text file.
+    /// File (.npy or text) with one nonnegative weight per matrix (default: equal weights).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sample_weight: Option<PathBuf>,
     #[command(flatten)]
-    pub criterion: Minimized,
+    pub criterion: CriterionArgs,
     #[command(flatten)]
-    pub solver: Solver,
-    /// Keep B orthogonal (for complex matrices, unitary): common principal components. Always so with
-    /// --criterion frobenius.
+    pub solver: SolverArgs,
+    /// Restrict B to orthogonal matrices (unitary if complex), as for common principal components.
+    /// Implied by --criterion frobenius.
     #[arg(long)]
     pub orthogonal: bool,
-    /// Reduce to this many dimensions first, or to as many as the mean has: "auto".
+    /// Number of components: reduce the matrices to the principal subspace of their mean of this
+    /// dimension first; "auto" uses the numerical rank of the mean (default: no reduction).
     #[arg(long, value_name = "N|auto", value_parser = parse_rank)]
     pub n_components: Option<Rank>,
-    /// Replace each C by (1 - s) C + s tr(C)/p I first.
+    /// Regularization: replace each matrix C by (1 - S) C + S tr(C)/p I first (0 <= S <= 1).
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub shrinkage: f64,
-    /// Replace each C by (C + C')/2 first (C' is conjugated if complex): for asymmetry that is rounding, as of single precision.
+    /// Replace each matrix C by (C + C')/2 first, where C' is the conjugate transpose. Use it if
+    /// asymmetry comes from rounding, for example to single precision.
     #[arg(long)]
     pub symmetrize: bool,
-    /// Keep the matrices of one .npy file on disk, and use no more memory than about this: 500MB, 2GB.
+    /// Approximate memory limit, such as 500MB or 2GB: the matrices of one .npy file are read from
+    /// disk in parts if they do not fit (default: keep all matrices in memory).
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<Memory>,
-    /// Save B here, as .npy, every few seconds.
+    /// File to which the best B so far is saved, as .npy, during the solve (default: no
+    /// checkpoints).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub checkpoint: Option<PathBuf>,
-    /// The seconds between checkpoints.
+    /// Minimum time between two checkpoints, in seconds.
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = not_negative)]
     pub checkpoint_every: f64,
-    /// Print report.json to standard output.
+    /// Print the content of report.json to standard output.
     #[arg(long)]
     pub json: bool,
 }
 
-/// What is minimized.
+/// The option that selects the criterion.
 #[derive(Debug, Args)]
-pub struct Minimized {
-    /// What is minimized: the likelihood, for positive definite matrices; for any symmetric ones, the
-    /// energy off the diagonals over rotations (frobenius), or what a fit A L A' leaves (least-squares).
+pub struct CriterionArgs {
+    /// Function to minimize: likelihood, for positive definite matrices; frobenius, the
+    /// off-diagonal energy of B C B' for orthogonal B; least-squares, the residual of the fit of A
+    /// L A' with diagonal L to each C. The last two accept indefinite matrices.
     #[arg(long, default_value = "likelihood", value_parser = criteria())]
     pub criterion: Criterion,
 }
 
-/// How matrices are diagonalized.
+/// Options of the solver.
 #[derive(Debug, Args)]
-pub struct Solver {
-    /// The method: newton for any criterion; quasi-newton for likelihood and frobenius; pham and
-    /// row-wise for likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for least-squares.
+pub struct SolverArgs {
+    /// Optimization method: newton for any criterion; quasi-newton for likelihood and frobenius;
+    /// pham and row-wise for likelihood; jacobi for frobenius; acdc, uwedge and ffdiag for
+    /// least-squares.
     #[arg(long, default_value = "newton", value_parser = methods())]
     pub method: Method,
-    /// "spectral", "whitener", "identity", or a file with a matrix B, such as a checkpoint.
+    /// Starting point: "spectral", "whitener" (from the eigenvectors of the mean matrix),
+    /// "identity", or a .npy or text file with a matrix B, such as a checkpoint.
     #[arg(long, value_name = "NAME|FILE", default_value = "spectral", value_hint = ValueHint::FilePath)]
     pub init: PathBuf,
-    /// Stop once the gradient norm is at most this.
+    /// Tolerance: stop when the gradient norm is at most X.
     #[arg(long, value_name = "X", default_value = "1e-8")]
     pub tol: f64,
-    /// Stop after this many iterations.
+    /// Maximum number of iterations.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_iter: usize,
-    /// Try this many further starts, and keep the best answer.
+    /// Number of additional starting points; the solution with the lowest loss is kept.
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub n_restarts: usize,
-    /// Solve this many resamples of the matrices, 20 say, to learn how surely each component comes again.
+    /// Number of bootstrap resamples used to estimate how reproducible each component is (0: not
+    /// estimated; 20 is usually enough).
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub n_resamples: usize,
-    /// The order of components: by what tells them apart, or by how surely they come again.
+    /// Order of the components: contrast, how well the criterion separates a component from others
+    /// (for covariances: how much its power varies), or stability, how reproducible it is (needs
+    /// --n-resamples or --n-restarts).
     #[arg(long, default_value = "contrast", value_parser = orders())]
     pub sort_by: SortBy,
-    /// Threads; as many as pay by default. The answer does not depend on them.
+    /// Number of threads (default: chosen automatically). The result does not depend on it.
     #[arg(long, value_name = "N")]
     pub n_jobs: Option<usize>,
 }
 
-impl Solver {
-    /// The settings chosen; a start that is no name is read from its file.
+impl SolverArgs {
+    /// Returns the settings of the solver. A starting point that is not a name is read from its
+    /// file.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let named = self.init.to_str().and_then(|name| name.parse().ok());
-        let start = if let Some(start) = named {
-            start
+        let init = if let Some(init) = named {
+            init
         } else {
             anyhow::ensure!(
                 self.init.exists(),
-                "{}: no such file. --init expects spectral, whitener, identity, or a file with a matrix",
+                "{}: no such file; --init must be spectral, whitener, identity, or a file with a matrix",
                 self.init.display()
             );
-            crate::input::start_file(&self.init)?
+            crate::input::init_file(&self.init)?
         };
         Ok(Settings::default()
             .method(self.method)
-            .init(start)
+            .init(init)
             .tol(self.tol)
             .max_iter(self.max_iter)
             .n_restarts(self.n_restarts)
@@ -245,14 +292,23 @@ Examples:
   codiag check subject1/ --json
   codiag check lagged.npy --criterion frobenius
 
-Exit codes: 0 if the set can be diagonalized as it is, 2 if not."
+Fields of the JSON output:
+  input, complex, criterion, matrices (their number), size (rows of each)
+  suitable       whether the matrices can be diagonalized without changes
+  not_finite, asymmetric, not_positive_definite
+                 indices of matrices with these problems
+  largest_asymmetry, smallest_eigenvalue, smallest_rank, mean_rank, median_condition_number,
+  largest_condition_number, worst_conditioned (its index), scale_ratio, duplicates
+  advice         sentences about each problem
+
+Exit codes: 0 if the matrices can be diagonalized without changes, 2 otherwise."
 )]
 pub struct Check {
     #[command(flatten)]
-    pub source: Source,
+    pub source: InputArgs,
     #[command(flatten)]
-    pub criterion: Minimized,
-    /// Print the findings as JSON.
+    pub criterion: CriterionArgs,
+    /// Print the result of the check as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -270,33 +326,33 @@ Examples:
   codiag generate --eeg -o eeg.npy && codiag separate eeg.npy --sfreq 250 -o sources"
 )]
 pub struct Generate {
-    /// How many matrices.
+    /// Number of matrices.
     #[arg(short, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     pub n: usize,
-    /// Their size.
+    /// Number of rows and columns of each matrix.
     #[arg(short, value_name = "P", default_value_t = 40, value_parser = at_least_one)]
     pub p: usize,
-    /// The standard deviation of the noise: 0 makes a set that can be diagonalized exactly.
+    /// Standard deviation of the noise; 0 gives matrices that can be diagonalized exactly.
     #[arg(long, value_name = "X", default_value_t = 0.1, value_parser = not_negative)]
     pub sigma: f64,
-    /// The seed: the same seed makes the same set.
+    /// Seed of the random number generator; equal seeds give equal output.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Complex Hermitian matrices, as cross-spectra are.
+    /// Write complex Hermitian matrices, similar to cross-spectra, instead of real ones.
     #[arg(long)]
     pub complex: bool,
-    /// The MEG covariances carried in the program, instead of synthetic ones.
+    /// Write 100 built-in MEG covariance matrices of these sensors instead of synthetic ones.
     #[arg(long, value_name = "SENSORS", value_parser = ["magnetometers", "gradiometers"],
           conflicts_with_all = ["n", "p", "sigma", "seed", "mixing", "complex"])]
     pub meg: Option<String>,
-    /// A recording instead, to be separated: a simulated electroencephalogram with blinks, 32
-    /// channels, 60 seconds of 250 samples.
+    /// Write a simulated EEG recording with blinks instead of matrices: 32 channels, 60 s at 250
+    /// Hz. Use it with `codiag separate`.
     #[arg(long, conflicts_with_all = ["n", "p", "sigma", "meg", "mixing", "complex"])]
     pub eeg: bool,
-    /// The .npy file to write, - for standard output.
+    /// Output file (.npy); - for standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Write the mixing matrix here, as .npy: what B should invert.
+    /// File to which the true mixing matrix A is written, as .npy (default: not written).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub mixing: Option<PathBuf>,
 }
@@ -307,13 +363,13 @@ pub struct Generate {
     after_help = "Examples:\n  codiag bench\n  codiag bench --n-jobs 1 --json"
 )]
 pub struct Bench {
-    /// Threads; as many as pay by default.
+    /// Number of threads (default: chosen automatically).
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub n_jobs: Option<usize>,
-    /// Measure each size for about this many seconds.
+    /// Approximate time spent on each size, in seconds.
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = not_negative)]
     pub seconds: f64,
-    /// Print the measurements as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -337,7 +393,7 @@ fn parse_rank(text: &str) -> Result<Rank, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Rank::Auto),
         (_, Ok(rank)) => Ok(Rank::Exactly(rank)),
-        _ => Err("expected \"auto\" or a number".to_owned()),
+        _ => Err("expected \"auto\" or a whole number".to_owned()),
     }
 }
 

@@ -1,6 +1,4 @@
-//! Error messages of the program, on one line and with its options.
-//!
-//! Errors travel as they are; they become text once, where they are printed.
+//! Error messages of the program: one line that names options as they are typed.
 
 use std::io;
 
@@ -9,8 +7,8 @@ use codiag::error::system_reason;
 
 use crate::option_names::Flags;
 
-/// An error with the places where it happened, on one line.
-pub fn line(error: &anyhow::Error) -> String {
+/// Formats an error with its context on one line.
+pub fn one_line(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
         if let Some(error) = cause.downcast_ref::<Error>() {
@@ -24,7 +22,6 @@ pub fn line(error: &anyhow::Error) -> String {
         }
         parts.push(cause.to_string());
     }
-    // Scripts and people both read the last line.
     parts.join(": ").replace('\n', " ")
 }
 
@@ -33,13 +30,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_names_the_place_and_says_each_thing_once() {
+    fn message_names_the_file_and_repeats_nothing() {
         let error = anyhow::Error::from(Error::from(io::Error::from_raw_os_error(2)));
         assert_eq!(
-            line(&error.context("b.npy")),
+            one_line(&error.context("b.npy")),
             "b.npy: cannot be read: no such file or directory"
         );
         let error = anyhow::anyhow!("two\nlines").context("b.npy");
-        assert_eq!(line(&error), "b.npy: two lines");
+        assert_eq!(one_line(&error), "b.npy: two lines");
     }
 }

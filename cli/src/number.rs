@@ -1,16 +1,16 @@
-//! Real and complex numbers, where the program treats them alike.
+//! Code shared by real and complex matrices.
 
 use codiag::{Error, MatrixFile, Memory, OnDisk, ReadObserver, Scalar, SetOptions, c64};
 use serde::Serialize;
 
-/// What matrices that the program works on are made of.
+/// Type of the entries of a matrix: `f64` or `c64`.
 pub trait Number: Scalar + Serialize {
-    /// A set that stays in its file.
+    /// Opens a set of matrices that stays in its file and is read in parts.
     fn on_disk<'w>(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl ReadObserver + Send + Sync + 'w,
+        observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error>;
 }
 
@@ -19,9 +19,9 @@ impl Number for f64 {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl ReadObserver + Send + Sync + 'w,
+        observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w>, Error> {
-        OnDisk::new_watched(file, memory, options, watcher)
+        OnDisk::new_with_observer(file, memory, options, observer)
     }
 }
 
@@ -30,24 +30,24 @@ impl Number for c64 {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl ReadObserver + Send + Sync + 'w,
+        observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error> {
-        OnDisk::complex_watched(file, memory, options, watcher)
+        OnDisk::complex_with_observer(file, memory, options, observer)
     }
 }
 
-/// One of two, as the matrices are real or complex.
+/// A value for real matrices or one for complex matrices.
 pub enum Either<R, C> {
     Real(R),
     Complex(C),
 }
 
-/// Whether these numbers are complex.
+/// Whether `T` is a complex type.
 pub const fn is_complex<T: Scalar>() -> bool {
     T::PLANES == 2
 }
 
-/// What is the mirror image of a matrix that can be diagonalized, as a letter above it.
+/// Symbol of the transpose (real matrices) or of the conjugate transpose (complex matrices).
 pub fn adjoint<T: Scalar>() -> char {
     if is_complex::<T>() { 'ᴴ' } else { 'ᵀ' }
 }

@@ -1,23 +1,23 @@
-//! How the program writes the options that error messages name.
+//! Names of the options of the command line in error messages.
 
 use std::borrow::Cow;
 
 use codiag::error::{OptionNames, Setting};
 
-/// The flags of the command line.
+/// Writes settings as flags of the command line.
 pub struct Flags;
 
 impl OptionNames for Flags {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            // --exclude is checked by the program; these are spans of samples.
-            Setting::BadSpans => "the bad spans".into(),
+            // A field of the file of --info.
+            Setting::BadSpans => "bad_spans".into(),
             Setting::Forgetting | Setting::Labels | Setting::TrackerWindow | Setting::Window => {
                 setting.to_string().into()
             }
             Setting::LambdaMin => "lambda_min".into(),
             Setting::Matrices => "-n".into(),
-            Setting::Tol => "--tol".into(),
+            Setting::Weights => "--sample-weight".into(),
             other => format!("--{}", other.to_string().replace('_', "-")).into(),
         }
     }
@@ -31,9 +31,13 @@ impl OptionNames for Flags {
     }
 
     fn choice(&self, setting: Setting, name: &str) -> Option<String> {
-        // Full rank is the absence of --rank.
+        // Full rank is the default: there is no name for it on the command line.
         let exists = (setting, name) != (Setting::Rank, "full");
         exists.then(|| name.to_owned())
+    }
+
+    fn given_matrix(&self) -> &'static str {
+        "the matrix of --init"
     }
 
     fn switched_on(&self, setting: Setting) -> String {

@@ -1,9 +1,9 @@
-//! The streams a run talks to, and whether people are looking at them.
+//! Streams of a run, and whether they are terminals.
 
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ctrl-C, where there is nothing yet that would be worth writing.
+/// Error after Ctrl-C at a time when there are no results to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interrupted;
 
@@ -15,23 +15,23 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// What results are written to.
+/// Kind of the output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputKind {
     /// A file, a pipe or memory.
     Stream,
-    /// A terminal, on which bytes are not to be printed.
+    /// A terminal, to which binary data must not be written.
     Terminal,
-    /// Nothing: the process was started without a standard output.
+    /// Closed: the process was started without a standard output.
     Closed,
 }
 
-/// The standard output of a process that was started without one.
+/// Replaces the standard output of a process that was started without one. Writing fails.
 pub(crate) struct ClosedOutput;
 
 impl Write for ClosedOutput {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::Error::other("it is closed"))
+        Err(io::Error::other("the stream is closed"))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -41,26 +41,26 @@ impl Write for ClosedOutput {
 
 /// Where a run reads from and writes to.
 pub struct Session<'a> {
-    /// What `-` as an input means.
+    /// Stream that is read for the input `-`.
     pub(crate) input: Box<dyn Read + 'a>,
-    /// Results.
+    /// Stream of results.
     pub(crate) out: &'a mut dyn Write,
-    /// Progress, warnings and errors.
+    /// Stream of progress, warnings and errors.
     pub(crate) err: &'a mut (dyn Write + Send),
-    /// Whether standard error is a terminal of this process, fit for a progress bar.
+    /// Whether standard error is a terminal, which can show a progress bar.
     pub(crate) live: bool,
-    /// What `out` is.
+    /// Kind of `out`.
     pub(crate) out_kind: OutputKind,
-    /// Colours for people.
-    pub(crate) paint: Paint,
-    /// Nothing but results and errors.
+    /// Colors of messages.
+    pub(crate) colors: Colors,
+    /// Whether progress is suppressed (`--quiet`).
     pub(crate) quiet: bool,
     interrupted: &'a AtomicBool,
 }
 
 impl<'a> Session<'a> {
-    /// A session on any streams, without colours or progress bar. Once `interrupted` is true, a
-    /// solve ends after its current iteration.
+    /// Returns a session on any streams, without colors and progress bar. A solve ends after its
+    /// current iteration once `interrupted` is true.
     pub fn new(
         input: impl Read + 'a,
         out: &'a mut dyn Write,
@@ -73,14 +73,14 @@ impl<'a> Session<'a> {
             err,
             live: false,
             out_kind: OutputKind::Stream,
-            paint: Paint { colour: false },
+            colors: Colors { enabled: false },
             quiet: false,
             interrupted,
         }
     }
 
-    /// The session of this process.
-    pub(crate) fn of_process(
+    /// Returns the session of this process.
+    pub(crate) fn for_process(
         out: &'a mut dyn Write,
         err: &'a mut (dyn Write + Send),
         interrupted: &'a AtomicBool,
@@ -91,9 +91,9 @@ impl<'a> Session<'a> {
             session.out_kind = OutputKind::Terminal;
         }
         session.live = terminals.1;
-        // https://no-color.org: any value but the empty one.
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        session.paint.colour = terminals.0 && terminals.1 && !refused;
+        // https://no-color.org: colors are off if the variable is not empty.
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        session.colors.enabled = terminals.0 && terminals.1 && !no_color;
         session
     }
 
@@ -102,34 +102,34 @@ impl<'a> Session<'a> {
         self.interrupted.load(Ordering::SeqCst)
     }
 
-    /// The flag itself, for an observer.
-    pub(crate) fn interruption(&self) -> &'a AtomicBool {
+    /// Returns the flag that Ctrl-C sets.
+    pub(crate) fn interrupt_flag(&self) -> &'a AtomicBool {
         self.interrupted
     }
 
-    /// A remark on standard error, unless `--quiet`.
-    pub(crate) fn remark(&mut self, text: &str) -> io::Result<()> {
+    /// Prints a message on standard error, unless `--quiet`.
+    pub(crate) fn info(&mut self, text: &str) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
         writeln!(self.err, "{text}")
     }
 
-    /// A warning on standard error: also with `--quiet`, for it is about the result.
+    /// Prints a warning on standard error, even with `--quiet`.
     pub(crate) fn warn(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.err, "{} {text}", self.paint.yellow("warning:"))
+        writeln!(self.err, "{} {text}", self.colors.yellow("warning:"))
     }
 }
 
-/// Escape sequences, or none.
+/// Adds escape sequences for colors, if enabled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
-    pub colour: bool,
+pub(crate) struct Colors {
+    pub enabled: bool,
 }
 
-impl Paint {
+impl Colors {
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.colour {
+        if self.enabled {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
             text.to_owned()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Diagonalizes the same sets on this processor and on aarch64, emulated by qemu, and compares B and the losses:
+# Diagonalizes sets on this processor and on aarch64, emulated by qemu, and compares B and the losses:
 #
 #   cli/tests/arm.sh                    the program, built for aarch64-unknown-linux-gnu, under qemu-aarch64
 #   cli/tests/arm.sh COMMAND...         the native program, run by COMMAND (to compare other instruction sets)
@@ -19,9 +19,9 @@ if [ $# -eq 0 ]; then
     ls "$(rustc --print target-libdir --target $target 2>/dev/null)"/libstd-* >/dev/null 2>&1 ||
         missing="$missing rust-std"
     if [ -n "$missing" ]; then
-        echo "make test-arm was not run, because these are missing:$missing"
-        echo "They are: aarch64-linux-gnu-gcc and qemu-aarch64, in the Debian packages gcc-aarch64-linux-gnu," \
-            "libc6-dev-arm64-cross and qemu-user; rust-std, by 'rustup target add $target'."
+        echo "make test-arm was skipped; missing:$missing"
+        echo "On Debian, install gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user; install rust-std" \
+            "with 'rustup target add $target'."
         exit 0
     fi
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc

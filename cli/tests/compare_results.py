@@ -1,8 +1,8 @@
-"""Compare two results of `codiag diagonalize`, from different processors: compare_results.py A B.
+"""Compare two results of `codiag diagonalize` from different processors: compare_results.py A B.
 
 Both must have converged. Losses may differ by 1e-9. Entries of B may differ by 100 times the
-tolerance of the solves, relative to the largest entry: both are that far from the minimizer.
-Needs nothing but Python.
+tolerance of the solves, relative to the largest entry, because both are near the minimizer only
+within the tolerance. Requires only Python.
 """
 
 import ast
@@ -16,7 +16,7 @@ B_TOLERANCE = 1e-6
 
 
 def read_npy(path):
-    """Return the shape and the numbers, real ones, of a .npy file in C order."""
+    """Return the shape and the real numbers of a .npy file in C order."""
     data = path.read_bytes()
     if data[:6] != b"\x93NUMPY":
         sys.exit(f"{path} is not a .npy file")
@@ -41,7 +41,7 @@ def main():
     loss_error = abs(reports[0]["loss"] - reports[1]["loss"])
     converged = all(report["converged"] for report in reports)
     same = converged and b_error <= B_TOLERANCE and loss_error <= LOSS_TOLERANCE
-    iterations = " and ".join(str(report["iterations"]) for report in reports)
+    iterations = " and ".join(str(report["n_iter"]) for report in reports)
     verdict = "ok" if same else "FAILED" if converged else "FAILED, not converged"
     name = folders[0].name.removesuffix("-here")
     print(

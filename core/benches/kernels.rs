@@ -1,12 +1,13 @@
-//! The kernels, each with its share of the speed of a large matrix product in the same run.
+//! Speed of the kernels, relative to a large matrix product in the same run.
 //!
 //! ```text
 //! cargo bench -p codiag --features internals
 //! ```
 //!
-//! One thread. The share printed for each size counts the flops of the formulae (3p³ for a
-//! transform, 2p³ for the Hessian, 4p³ for a sweep of Pham's algorithm; of complex matrices 12p³ and 8p³)
-//! against the flops per second of a 500×500 product, both the best of several runs, taken in turns.
+//! On one thread. The percentage printed for each size compares the flops per second of the kernel
+//! with those of a 500 × 500 product, both the best of several alternating runs. The flops of a
+//! kernel are 3p³ per matrix for a transform and 2p³ for a Hessian; for complex matrices, 12p³ and
+//! 8p³.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -23,8 +24,10 @@ use codiag::synthetic::{hermitian, noisy};
 use codiag::{Init, Matrix, MatrixSet, Method, Scalar, Settings, c64, diagonalize};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-/// Seconds of a call, and flops per second of a large product: the best of several turns each, taken
-/// in turns because the speed of shared machines changes from moment to moment.
+/// Returns the seconds of a call and the flops per second of a large product, the best of several
+/// runs.
+///
+/// The runs alternate, because the speed of shared machines varies over time.
 fn best(mut work: impl FnMut()) -> (f64, f64) {
     let m = Matrix::from_fn(500, 500, |a, b| ((a * 7 + b) % 13) as f64);
     let (mut fastest, mut peak) = (f64::INFINITY, 0.0_f64);
@@ -41,8 +44,8 @@ fn best(mut work: impl FnMut()) -> (f64, f64) {
     (fastest, peak)
 }
 
-/// Prints the share of the peak that `flops` in one call of `work` reach.
-fn share(name: &str, flops: f64, work: impl FnMut()) {
+/// Prints the speed of `work`, which takes `flops` operations, and its fraction of the peak.
+fn print_speed(name: &str, flops: f64, work: impl FnMut()) {
     let (seconds, peak) = best(work);
     println!(
         "{name}: {:.1} of {:.1} Gflop/s, {:.0} %",
@@ -52,6 +55,7 @@ fn share(name: &str, flops: f64, work: impl FnMut()) {
     );
 }
 
+/// A block of matrices and the operands of the kernels.
 struct Example<T = f64> {
     p: usize,
     lanes: usize,
@@ -112,7 +116,7 @@ fn kernels(c: &mut Criterion) {
             };
             congruence(task);
         };
-        share(&format!("transform, p = {p}"), 3.0 * cube, &mut transform);
+        print_speed(&format!("transform, p = {p}"), 3.0 * cube, &mut transform);
         let id = |name: &str| format!("{name}, p = {p}, {lanes} matrices");
         c.bench_function(&id("transform"), |b| b.iter(&mut transform));
 
@@ -120,7 +124,7 @@ fn kernels(c: &mut Criterion) {
         let mut hessian = || {
             accumulate_hessian(Log, p, &x.block, &x.weights, &mut rows, false);
         };
-        share(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
+        print_speed(&format!("hessian, p = {p}"), 2.0 * cube, &mut hessian);
         c.bench_function(&id("hessian"), |b| b.iter(&mut hessian));
 
         let operand = vec![0.1; p.next_multiple_of(8) * p];
@@ -153,14 +157,14 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-/// The two kernels that cost most, in single precision: as shares of the peak of double precision, too.
+/// The two most expensive kernels in single precision, relative to the peak of double precision.
 fn single_kernels(_: &mut Criterion) {
     for (p, lanes) in [(20, 112), (40, 64), (100, 48), (200, 48)] {
         let x = Example::<f64>::new(p, lanes);
         let cube = lanes as f64 * (p as f64).powi(3);
         let block: Vec<f32> = x.block.iter().map(|x| f32::rounded(*x)).collect();
         let (mut square, mut cross) = (block.clone(), block.clone());
-        share(&format!("single transform, p = {p}"), 3.0 * cube, || {
+        print_speed(&format!("single transform, p = {p}"), 3.0 * cube, || {
             let task = Congruence {
                 transform: &x.e,
                 input: &block,
@@ -172,20 +176,20 @@ fn single_kernels(_: &mut Criterion) {
             congruence(task);
         });
         let mut rows = vec![0.0; hessian_len_in::<f32>(p, 1)];
-        share(&format!("single hessian, p = {p}"), 2.0 * cube, || {
+        print_speed(&format!("single hessian, p = {p}"), 2.0 * cube, || {
             let (rows, weights) = (&mut rows, &x.weights);
             accumulate_hessian(Log, p, &block, weights, rows, false);
         });
     }
 }
 
-/// The two kernels that cost most, on complex matrices.
+/// The two most expensive kernels on complex matrices.
 fn complex_kernels(_: &mut Criterion) {
     for (p, lanes) in [(10, 256), (20, 104), (40, 24), (80, 24)] {
         let x = Example::<c64>::new(p, lanes);
         let cube = lanes as f64 * (p as f64).powi(3);
         let (mut square, mut cross) = (x.block.clone(), x.block.clone());
-        share(&format!("complex transform, p = {p}"), 12.0 * cube, || {
+        print_speed(&format!("complex transform, p = {p}"), 12.0 * cube, || {
             let task = Congruence {
                 transform: &x.e,
                 input: &x.block,
@@ -197,7 +201,7 @@ fn complex_kernels(_: &mut Criterion) {
             congruence(task);
         });
         let mut rows = vec![0.0; hessian_len(p, 2)];
-        share(&format!("complex hessian, p = {p}"), 8.0 * cube, || {
+        print_speed(&format!("complex hessian, p = {p}"), 8.0 * cube, || {
             let (block, weights) = (&x.block, &x.weights);
             accumulate_hessian(Log, p, block, weights, &mut rows, false);
         });
@@ -207,23 +211,23 @@ fn complex_kernels(_: &mut Criterion) {
     let (real, complex) = (noisy(n, p, 0.1, 0), hermitian(n, p, 0.1, 0));
     let (real, complex) = (real.with_n_jobs(1), complex.with_n_jobs(1));
     println!(
-        "time of a pass of newton on (b), real: {:.2} ms",
+        "time per data pass of newton on (b), real: {:.2} ms",
         1e3 * time_of_pass(&real, &settings)
     );
     println!("complex: {:.2} ms", 1e3 * time_of_pass(&complex, &settings));
 }
 
-/// Seconds of a solve, per pass.
+/// Seconds of a solve per data pass.
 fn time_of_pass<T: Scalar>(set: &MatrixSet<T>, settings: &Settings) -> f64 {
     let mut passes = 1.0;
     let (seconds, _) = best(|| {
-        let answer = diagonalize(set, settings).expect("synthetic sets are valid");
-        passes = answer.history.last().map_or(1.0, |r| r.passes);
+        let result = diagonalize(set, settings).expect("synthetic sets are valid");
+        passes = result.history.last().map_or(1.0, |r| r.passes);
     });
     seconds / passes
 }
 
-/// Whole solves on experiment (b), by the flops of their passes.
+/// Whole solves of experiment (b), with the flops of their data passes.
 fn solves(c: &mut Criterion) {
     let (n, p) = (100, 40);
     let set = noisy(n, p, 0.1, 0).with_n_jobs(1);
@@ -239,8 +243,8 @@ fn solves(c: &mut Criterion) {
             .tol(1e-6);
         let mut passes = 0.0;
         let (seconds, peak) = best(|| {
-            let answer = diagonalize(&set, &settings).expect("synthetic sets are valid");
-            passes = answer.history.last().map_or(0.0, |r| r.passes);
+            let result = diagonalize(&set, &settings).expect("synthetic sets are valid");
+            passes = result.history.last().map_or(0.0, |r| r.passes);
         });
         println!(
             "{} on (b): {:.2} ms, {passes:.1} passes, {:.0} % of the peak",

@@ -1,4 +1,5 @@
-//! From a recording to its sources, at the size of an MEG recording: 306 channels, 14,400 samples.
+//! Speed of covariances, cospectra and separation for an MEG recording of 306 channels and 14,400
+//! samples.
 //!
 //! ```text
 //! cargo bench -p codiag --bench signals
@@ -17,7 +18,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 fn signals(criterion: &mut Criterion) {
     let made = simulate::nonstationary(306, 100, 144, 0);
     let recording = RecordingView::new(&made.data, made.channels, made.samples).unwrap();
-    // Fewer channels than samples in a segment, so that their covariances have full rank.
+    // A segment has more samples than these channels, so that its covariance has full rank.
     let fewer = RecordingView::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
     let options = CovarianceOptions::default().n_jobs(1);
     let shrunk = options.clone().shrinkage(Shrinkage::Fixed(0.1));

@@ -1,5 +1,8 @@
-//! A backend of one's own, whose matrices are computed whenever they are needed.
-//! Run it by `cargo run --release --example backend`.
+//! A custom backend that computes its matrices when they are needed.
+//!
+//! ```text
+//! cargo run --release --example backend
+//! ```
 
 #![allow(clippy::print_stdout)]
 
@@ -8,7 +11,7 @@ use std::ops::ControlFlow;
 use codiag::backend::{Backend, Capabilities, Chunk, Request, Summary, Sums};
 use codiag::{Error, Matrix, Record, SetOptions, Settings, diagonalize_with_backend, synthetic};
 
-/// Matrices `first`, `first` + `step`, … of n, computed by a function.
+/// Every `step`-th of n matrices, computed by a function.
 struct Computed<F> {
     matrix: F,
     n: usize,
@@ -17,6 +20,7 @@ struct Computed<F> {
 }
 
 impl<F: Fn(usize) -> Matrix + Clone> Computed<F> {
+    /// Computes the mean and the mean log-determinant, which the solver needs.
     fn new(matrix: F, n: usize, step: usize) -> Self {
         let (count, p) = (n.div_ceil(step), matrix(0).rows());
         let (mut mean, mut log_det) = (Matrix::zeros(p, p), 0.0);
@@ -48,12 +52,12 @@ impl<F: Fn(usize) -> Matrix + Clone> Backend for Computed<F> {
     fn evaluate(&mut self, request: &Request, sums: &mut Sums) -> Result<(), Error> {
         let p = self.summary.dimension();
         sums.begin(request, p);
-        let numbers: Vec<usize> = (0..self.n).step_by(self.step).collect();
-        for some in numbers.chunks(64) {
-            let matrices = some.iter().map(|&i| (self.matrix)(i).into_vec());
+        let indices: Vec<usize> = (0..self.n).step_by(self.step).collect();
+        for part in indices.chunks(64) {
+            let matrices = part.iter().map(|&i| (self.matrix)(i).into_vec());
             let data = matrices.collect::<Vec<_>>().concat();
-            let chunk = Chunk::new(&data, some.len(), p, 0, &SetOptions::default())?;
-            sums.add_chunk(request, &chunk, some.len() as f64 / numbers.len() as f64)?;
+            let chunk = Chunk::new(&data, part.len(), p, 0, &SetOptions::default())?;
+            sums.add_chunk(request, &chunk, part.len() as f64 / indices.len() as f64)?;
         }
         Ok(())
     }
@@ -64,7 +68,7 @@ impl<F: Fn(usize) -> Matrix + Clone> Backend for Computed<F> {
     }
 }
 
-/// Compares the result with that of a set in memory.
+/// Solves with the custom backend and compares the result with a solve in memory.
 pub fn main() -> Result<(), Error> {
     let (n, p) = (1000, 6);
     let made = synthetic::Synthetic::new(n, p, 0.1, 0);

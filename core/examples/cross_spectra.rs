@@ -1,4 +1,6 @@
-//! Sources that reach the sensors with delays: complex cross-spectra separate them, their real parts do not.
+//! Separation of sources that reach the sensors with delays, by complex cross-spectra.
+//!
+//! The cospectra, which are the real parts of the cross-spectra, do not separate them.
 //!
 //! ```text
 //! cargo run --release --example cross_spectra
@@ -12,18 +14,18 @@ use codiag::{Error, Matrix, MatrixSet, Settings, c64, diagonalize};
 
 const SOURCES: usize = 4;
 const SEGMENTS: usize = 60;
-/// In hertz.
+/// Frequency of the sources in hertz.
 const FREQUENCY: f64 = 10.0;
 
-/// The example, which the tests run too.
+/// Separates the sources by cross-spectra and by cospectra. The tests run this function, too.
 pub fn main() -> Result<(), Error> {
-    // Source k reaches sensor c after some milliseconds, and weaker the longer it takes. At one frequency a
-    // delay is a phase.
+    // Source k reaches sensor c after a few milliseconds; longer delays attenuate it more. At a
+    // single frequency, a delay is a phase.
     let mixing = Matrix::from_fn(SOURCES, SOURCES, |c, k| {
         let delay = 0.002 + 0.03 * number(10 * c + k);
         c64::from_polar(1.0 / (1.0 + 20.0 * delay), -TAU * FREQUENCY * delay)
     });
-    // The cross-spectra of some segments, over which the powers of the sources vary: A Λ Aᴴ, and noise.
+    // Cross-spectra A Λⁱ Aᴴ plus noise of segments with different powers of the sources.
     let mut cross_spectra = Vec::new();
     for i in 0..SEGMENTS {
         let powers: Vec<f64> = (0..SOURCES).map(|k| number(7 * i + 31 * k + 3)).collect();
@@ -39,34 +41,34 @@ pub fn main() -> Result<(), Error> {
     }
 
     let set = MatrixSet::new(&cross_spectra, SEGMENTS, SOURCES)?;
-    let answer = diagonalize(&set, &Settings::default())?;
-    let distance = amari_distance(&answer.b, &mixing);
+    let result = diagonalize(&set, &Settings::default())?;
+    let distance = amari_distance(&result.b, &mixing);
     println!(
         "cross-spectra: loss {:.4}, Amari distance {distance:.4}",
-        answer.loss
+        result.loss
     );
 
-    // Cospectra are the real parts: real symmetric matrices, which have lost the delays.
+    // The cospectra are real symmetric matrices and do not contain the delays.
     let cospectra: Vec<f64> = cross_spectra.iter().map(|z| z.re).collect();
     let real = diagonalize(
         &MatrixSet::new(&cospectra, SEGMENTS, SOURCES)?,
         &Settings::default(),
     )?;
     let b = Matrix::from_fn(SOURCES, SOURCES, |a, c| c64::new(real.b[(a, c)], 0.0));
-    let without = amari_distance(&b, &mixing);
+    let real_distance = amari_distance(&b, &mixing);
     println!(
-        "cospectra:     loss {:.4}, Amari distance {without:.4}",
+        "cospectra:     loss {:.4}, Amari distance {real_distance:.4}",
         real.loss
     );
 
     assert!(
-        distance < 0.02 && without > 0.2,
-        "delays are seen by cross-spectra only"
+        distance < 0.02 && real_distance > 0.2,
+        "only cross-spectra should separate the sources"
     );
     Ok(())
 }
 
-/// A number in (0, 1) that looks random.
+/// A reproducible pseudo-random number in (0, 1).
 fn number(k: usize) -> f64 {
     (43_758.545_3 * (k as f64 * 0.754_877_666 + 0.3).sin()).rem_euclid(1.0)
 }

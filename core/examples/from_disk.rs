@@ -1,11 +1,11 @@
-//! A set on disk against the same set in memory: time, and the largest resident size.
+//! Time and peak memory of a solve from disk, compared with a solve in memory.
 //!
 //! ```text
-//! cargo run --release --example from_disk -- [n] [p] [threads] [budget as a share of the file]
+//! cargo run --release --example from_disk -- [n] [p] [threads] [budget as a fraction of the file]
 //! ```
 //!
-//! Each solve runs in a process of its own, so that its peak is its own; the two take turns, and the
-//! best time of three is kept. The file is in the page cache.
+//! Each solve runs in a separate process, so that its peak memory can be measured. The two kinds
+//! alternate, and the best of three times is reported. The file is in the page cache.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -25,71 +25,72 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let [role, path, threads, memory] = &args[..]
         && (role == "memory" || role == "disk")
     {
-        return one(role, Path::new(path), threads.parse()?, memory.parse()?);
+        return solve(role, Path::new(path), threads.parse()?, memory.parse()?);
     }
     let number = |k: usize, default: usize| args.get(k).map_or(Ok(default), |x| x.parse());
     let (n, p, threads) = (number(0, 50_000)?, number(1, 40)?, number(2, 2)?);
-    let share: f64 = args.get(3).map_or(Ok(0.1), |x| x.parse())?;
+    let fraction: f64 = args.get(3).map_or(Ok(0.1), |x| x.parse())?;
     let path = std::env::temp_dir().join(format!("codiag-from-disk-{}.npy", std::process::id()));
-    let outcome = compare(&path, n, p, threads, share);
+    let result = compare(&path, n, p, threads, fraction);
     std::fs::remove_file(&path)?;
-    outcome
+    result
 }
 
+/// Writes the file, runs the child processes and prints the comparison.
 fn compare(
     path: &Path,
     n: usize,
     p: usize,
     threads: usize,
-    share: f64,
+    fraction: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     write(path, n, p)?;
     let bytes = (n * p * p * 8) as f64;
-    let budget = (share * bytes) as u64;
+    let budget = (fraction * bytes) as u64;
     let mut best = [f64::INFINITY; 2];
     let mut peaks = [0.0_f64; 2];
-    let mut answers = [String::new(), String::new()];
+    let mut results = [String::new(), String::new()];
     for _ in 0..ROUNDS {
         for (k, role) in ["memory", "disk"].into_iter().enumerate() {
-            let ran = Command::new(std::env::current_exe()?)
+            let output = Command::new(std::env::current_exe()?)
                 .args([role, &path.display().to_string()])
                 .args([threads.to_string(), budget.to_string()])
                 .output()?;
-            let text = String::from_utf8(ran.stdout)?;
+            let text = String::from_utf8(output.stdout)?;
             let words: Vec<&str> = text.split_whitespace().collect();
             let [seconds, peak, rest @ ..] = &words[..] else {
-                return Err(String::from_utf8_lossy(&ran.stderr).into());
+                return Err(String::from_utf8_lossy(&output.stderr).into());
             };
             best[k] = best[k].min(seconds.parse()?);
             peaks[k] = peaks[k].max(peak.parse()?);
-            answers[k] = rest.join(" ");
+            results[k] = rest.join(" ");
         }
     }
     let out = &mut std::io::stdout();
     writeln!(
         out,
-        "n = {n}, p = {p}, {threads} threads: a file of {:.0} MB, a budget of {:.0} MB",
+        "n = {n}, p = {p}, {threads} threads, file {:.0} MB, budget {:.0} MB",
         bytes / 1e6,
         budget as f64 / 1e6
     )?;
     for (k, role) in ["in memory", "from disk"].into_iter().enumerate() {
-        let (seconds, peak, answer) = (best[k], peaks[k], &answers[k]);
+        let (seconds, peak, result) = (best[k], peaks[k], &results[k]);
         writeln!(
             out,
-            "{role}  {seconds:6.2} s   peak {peak:5.0} MB   {answer}"
+            "{role}  {seconds:6.2} s   peak {peak:5.0} MB   {result}"
         )?;
     }
     writeln!(
         out,
-        "ratio of times {:.2}, peak above the budget {:.0} MB",
+        "time ratio {:.2}, peak above the budget {:.0} MB",
         best[1] / best[0],
         peaks[1] - budget as f64 / 1e6
     )?;
     Ok(())
 }
 
-/// One solve: seconds from the file to the answer, peak in MB, and how it went.
-fn one(
+/// Solves in this process and prints the seconds, the peak memory in MB and the result.
+fn solve(
     role: &str,
     path: &Path,
     threads: usize,
@@ -100,8 +101,8 @@ fn one(
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let clock;
     let file = MatrixFile::open(path)?;
-    // In memory, the time counts from when the set is there: reading it is not solving.
-    let answer = if role == "memory" {
+    // In memory, the time excludes reading the file.
+    let result = if role == "memory" {
         let set = file.read_set(&options)?;
         clock = Instant::now();
         diagonalize(&set, &settings)?
@@ -115,14 +116,14 @@ fn one(
         "{} {} {} after {} iterations, loss {:.12}",
         clock.elapsed().as_secs_f64(),
         peak_megabytes(),
-        answer.status,
-        answer.n_iter,
-        answer.loss
+        result.status,
+        result.n_iter,
+        result.loss
     )?;
     Ok(())
 }
 
-/// The largest resident size so far, where the system tells (Linux).
+/// The peak resident memory of this process in MB, or NaN on systems other than Linux.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -130,6 +131,7 @@ fn peak_megabytes() -> f64 {
     number.map_or(f64::NAN, |kilobytes| kilobytes * 1024.0 / 1e6)
 }
 
+/// Writes a synthetic set to a .npy file.
 fn write(path: &Path, n: usize, p: usize) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let header =

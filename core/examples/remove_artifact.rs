@@ -1,4 +1,4 @@
-//! Blinks in an electroencephalogram: find them, and take them out.
+//! Detection and removal of blinks in a simulated electroencephalogram.
 //!
 //! ```text
 //! cargo run --release --example remove_artifact
@@ -8,7 +8,7 @@
 use codiag::signals::{ArtifactKind, RecordingView, Separation, find_artifacts, simulate};
 
 fn main() -> Result<(), codiag::Error> {
-    // In your program: channels · samples numbers, one channel after the other.
+    // The samples of the channels, concatenated. Use your own recording here.
     let made = simulate::eeg_with_blinks(16, 8, 120.0, 0);
     let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), codiag::Error> {
     let sources = found.sources(&recording)?;
     let mut blinks = Vec::new();
     for k in 0..found.n_components() {
-        for artifact in find_artifacts(sources.row(k), made.rate, &[]) {
+        for artifact in find_artifacts(sources.row(k), made.sfreq, &[]) {
             println!("source {k}: {}, {}", artifact.kind.name(), artifact.reason);
             if artifact.kind == ArtifactKind::Blink {
                 blinks.push(k);
@@ -28,8 +28,8 @@ fn main() -> Result<(), codiag::Error> {
     let power = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
     for c in [0, made.channels - 1] {
         let before = &made.data[c * made.samples..][..made.samples];
-        let left = 100.0 * power(clean.row(c)) / power(before);
-        println!("channel {c} keeps {left:.0} % of its power");
+        let remaining = 100.0 * power(clean.row(c)) / power(before);
+        println!("channel {c} keeps {remaining:.0} % of its power");
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! What ten further starts cost and bring, on covariances of MEG.
+//! Cost and benefit of ten restarts on MEG covariances.
 //!
 //! ```text
 //! cargo run --release --example restarts [seeds [repeats]]
 //! ```
 //!
-//! Besides the two sets that come with the library, there are, for each seed and each of them, 60 of its matrices
-//! and 20 to 30 of its 40 components. Times are those of solves in turns, on one thread and on as many as pay.
+//! The sets are the two MEG sets of the library and, for each of them and each seed, a random
+//! subset of 60 matrices and a random subset of 20 to 30 of the 40 components. Times are measured
+//! alternately with and without restarts, on one thread and on the default number of threads.
 #![allow(clippy::print_stdout)]
 
 use std::ops::ControlFlow;
@@ -20,16 +21,17 @@ fn main() -> Result<(), Error> {
     let mut numbers = std::env::args().skip(1).filter_map(|x| x.parse().ok());
     let seeds = numbers.next().unwrap_or(8);
     let repeats = numbers.next().unwrap_or(15).max(1);
-    let both = [Sensors::Magnetometers, Sensors::Gradiometers].map(meg);
-    let carried = [
-        ("magnetometers", MatrixSet::new(&both[0], 100, 40)?),
-        ("gradiometers", MatrixSet::new(&both[1], 100, 40)?),
+    let data = [Sensors::Magnetometers, Sensors::Gradiometers].map(meg);
+    let full = [
+        ("magnetometers", MatrixSet::new(&data[0], 100, 40)?),
+        ("gradiometers", MatrixSet::new(&data[1], 100, 40)?),
     ];
     println!(
-        "{RESTARTS} restarts, times one solve, in turns {repeats} times: of the best times, and median and range of the ratios"
+        "time with {RESTARTS} restarts relative to none, {repeats} repeats: ratio of the best times; \
+         median (range) of the ratios"
     );
-    for (name, set) in &carried {
-        for (threads, words) in [(Some(1), "one thread"), (None, "all threads")] {
+    for (name, set) in &full {
+        for (threads, label) in [(Some(1), "one thread"), (None, "all threads")] {
             let set = set.clone().with_n_jobs(threads);
             let pair =
                 |_| -> Result<_, Error> { Ok([seconds(&set, 0)?, seconds(&set, RESTARTS)?]) };
@@ -43,20 +45,20 @@ fn main() -> Result<(), Error> {
             };
             let ratios = times.iter().map(|[one, many]| many / one).collect();
             println!(
-                "  {name:13} {words:11} {:.2}; {}",
+                "  {name:13} {label:11} {:.2}; {}",
                 best(1) / best(0),
                 spread(ratios)
             );
         }
     }
 
-    let mut sets: Vec<MatrixSet> = carried.into_iter().map(|(_, set)| set).collect();
+    let mut sets: Vec<MatrixSet> = full.into_iter().map(|(_, set)| set).collect();
     let mut random = SplitMix(1);
     for seed in 0..seeds {
-        for data in &both {
-            sets.push(some_matrices(data, &random.shuffled(100)[..60])?);
+        for data in &data {
+            sets.push(select_matrices(data, &random.shuffled(100)[..60])?);
             let components = 20 + (3 * seed) % 11;
-            sets.push(some_components(data, &random.shuffled(40)[..components])?);
+            sets.push(select_components(data, &random.shuffled(40)[..components])?);
         }
     }
     let one: Result<Vec<_>, Error> = sets.iter().map(|set| solve(set, 0)).collect();
@@ -65,12 +67,12 @@ fn main() -> Result<(), Error> {
     let gains = pairs.iter().map(|(one, many)| one.0 - many.0);
     let lower = gains.clone().filter(|gain| *gain > 1e-7).count();
     println!(
-        "{} sets: passes of all starts, times those of one solve: {}",
+        "{} sets, data passes with restarts relative to none, median (range): {}",
         sets.len(),
         spread(pairs.iter().map(|(one, many)| many.1 / one.1).collect())
     );
     println!(
-        "  carried: {:.2} and {:.2}; losses {:.5} and {:.5}, of one solve {:.5} and {:.5}",
+        "  on the full sets: {:.2} and {:.2}; losses {:.5} and {:.5}, without restarts {:.5} and {:.5}",
         pairs[0].1.1 / pairs[0].0.1,
         pairs[1].1.1 / pairs[1].0.1,
         pairs[0].1.0,
@@ -80,23 +82,25 @@ fn main() -> Result<(), Error> {
     );
     let count = sets.len() as f64;
     println!(
-        "  mean loss {:.5}, lower by {:.5} than that of one solve; on {lower} sets lower at all",
+        "  mean loss {:.5}, lower by {:.5} than without restarts; lower on {lower} sets",
         pairs.iter().map(|(_, many)| many.0).sum::<f64>() / count,
         gains.sum::<f64>() / count
     );
     Ok(())
 }
 
+/// Seconds of a solve.
 fn seconds(set: &MatrixSet, restarts: usize) -> Result<f64, Error> {
     let clock = Instant::now();
     diagonalize(set, &Settings::default().n_restarts(restarts))?;
     Ok(clock.elapsed().as_secs_f64())
 }
 
-/// The loss, and the passes of all starts together.
+/// The loss, and the number of data passes of all starts.
 fn solve(set: &MatrixSet, restarts: usize) -> Result<(f64, f64), Error> {
     let mut passes = vec![0.0; restarts + 1];
-    // A start's records count its passes; those of a stage on some of the matrices are in the next one's.
+    // The records of a start count its data passes; the stages on all matrices include those on a
+    // sample.
     let mut count = |record: &Record, _: &Matrix| {
         if record.stage != codiag::Stage::Sample {
             passes[record.start] = record.passes;
@@ -104,17 +108,17 @@ fn solve(set: &MatrixSet, restarts: usize) -> Result<(f64, f64), Error> {
         ControlFlow::Continue(())
     };
     let settings = Settings::default().n_restarts(restarts);
-    let answer = diagonalize_with(set, &settings, &mut count)?;
-    Ok((answer.loss, passes.iter().sum()))
+    let result = diagonalize_with(set, &settings, &mut count)?;
+    Ok((result.loss, passes.iter().sum()))
 }
 
-fn some_matrices(data: &[f64], chosen: &[usize]) -> Result<MatrixSet, Error> {
+fn select_matrices(data: &[f64], chosen: &[usize]) -> Result<MatrixSet, Error> {
     let matrix = |i: &usize| data[i * 1600..][..1600].to_vec();
     let data: Vec<f64> = chosen.iter().flat_map(matrix).collect();
     MatrixSet::new(&data, chosen.len(), 40)
 }
 
-fn some_components(data: &[f64], chosen: &[usize]) -> Result<MatrixSet, Error> {
+fn select_components(data: &[f64], chosen: &[usize]) -> Result<MatrixSet, Error> {
     let mut kept = Vec::new();
     for matrix in data.chunks_exact(1600) {
         for a in chosen {
@@ -124,7 +128,7 @@ fn some_components(data: &[f64], chosen: &[usize]) -> Result<MatrixSet, Error> {
     MatrixSet::new(&kept, data.len() / 1600, chosen.len())
 }
 
-/// The median of some numbers, and their range.
+/// Formats the median and the range of some numbers.
 fn spread(mut numbers: Vec<f64>) -> String {
     numbers.sort_by(f64::total_cmp);
     let count = numbers.len();
@@ -132,7 +136,7 @@ fn spread(mut numbers: Vec<f64>) -> String {
     format!("{median:.2} ({:.2}-{:.2})", numbers[0], numbers[count - 1])
 }
 
-/// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
+/// Pseudo-random numbers in (−½, ½) from the generator `SplitMix64` (Steele et al. 2014).
 struct SplitMix(u64);
 
 impl SplitMix {

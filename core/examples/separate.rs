@@ -1,4 +1,4 @@
-//! Three voices, three microphones: find the voices again.
+//! Separation of three voices recorded by three microphones.
 //!
 //! ```text
 //! cargo run --release --example separate
@@ -8,11 +8,11 @@
 use codiag::signals::{RecordingView, Separation, simulate};
 
 fn main() -> Result<(), codiag::Error> {
-    // In your program: channels · samples numbers, one channel after the other.
+    // The samples of the channels, concatenated. Use your own recording here.
     let made = simulate::voices(3, 10.0, 0);
     let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
 
-    // 100 segments; the voices are what varies from one to the next.
+    // By default, the powers of the sources vary between about 100 segments.
     let found = Separation::default().fit(&recording)?;
     assert!(found.diagonalization.status.is_converged());
     let sources = found.sources(&recording)?;
@@ -23,19 +23,19 @@ fn main() -> Result<(), codiag::Error> {
     );
 
     for k in 0..found.n_components() {
-        let rival = found.least_separable[k].expect("there are others");
+        let least = found.least_separable[k].expect("there is another source");
         println!(
-            "source {k}: {:4.1} % of the variance, power varies by {:3.0} %, hardest to tell from \
+            "source {k}: {:4.1} % of the variance, power varies by {:3.0} %, least separable from \
              source {} (margin {:.1e})",
             100.0 * found.explained_variance_ratio[k],
             100.0 * found.nonstationarity[k],
-            rival.partner,
-            rival.margin,
+            least.partner,
+            least.margin,
         );
     }
-    // Only a simulation can tell how good that is.
-    for ratio in made.interference_ratios(found.filters()) {
-        println!("a voice stands {ratio:.0} dB above the others");
+    // The true sources are known, because the recording is simulated.
+    for (k, ratio) in made.interference_ratios(found.filters()).iter().enumerate() {
+        println!("source {k}: signal-to-interference ratio {ratio:.0} dB");
     }
     Ok(())
 }

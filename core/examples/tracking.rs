@@ -1,4 +1,4 @@
-//! What a new matrix costs a tracker, beside a solve of its window from scratch.
+//! Cost of a tracker update per matrix, compared with a batch solve of the window.
 //!
 //! ```text
 //! cargo run --release --example tracking [p] [window] [matrices]
@@ -24,18 +24,18 @@ fn main() -> Result<(), codiag::Error> {
         "p = {p}, window of {window}, forgetting {}",
         settings.forgetting
     );
-    println!("matrices   ms each (best)   iterations   passes   ms for a batch solve");
+    println!("matrices   ms each (best)   iterations   passes   ms per batch solve");
     for (k, part) in made.data.chunks(window * p * p).enumerate() {
         let (mut best, mut total, mut iterations, mut passes) = (f64::INFINITY, 0.0, 0, 0.0);
         let count = part.len() / (p * p);
         for matrix in part.chunks_exact(p * p) {
             let clock = Instant::now();
-            let answer = tracker.push(matrix)?;
+            let result = tracker.push(matrix)?;
             let seconds = clock.elapsed().as_secs_f64();
             best = f64::min(best, seconds);
             total += seconds;
-            iterations += answer.n_iter;
-            passes += answer.history.last().map_or(0.0, |r| r.passes);
+            iterations += result.n_iter;
+            passes += result.history.last().map_or(0.0, |r| r.passes);
         }
         let mut batch = f64::INFINITY;
         for _ in 0..5 {

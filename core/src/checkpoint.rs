@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::linalg::{Matrix, Scalar};
 use crate::report::Record;
 
-/// Losses that differ by less are equal up to rounding.
+/// Losses that differ by less than this are considered equal.
 const LOSS_TOLERANCE: f64 = 1e-9;
 
-/// Tells an observer when to save which B: every few seconds the best one so far over all starts.
-/// Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
+/// Selects the B that an observer should save: at regular intervals, the best one found from all
+/// starting points. Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -18,24 +18,24 @@ const LOSS_TOLERANCE: f64 = 1e-9;
 ///
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let mut checkpoint = Checkpoint::new(Duration::from_secs(60));
-/// let mut file = None; // in place of a real one
+/// let mut saved = None; // stands for a file
 /// let mut observer = |record: &Record, b: &Matrix| {
-///     if let Some(best) = checkpoint.offer(record, b) {
-///         file = Some(best.clone());
+///     if let Some(best) = checkpoint.update(record, b) {
+///         saved = Some(best.clone());
 ///     }
 ///     ControlFlow::Continue(())
 /// };
 /// diagonalize_with(&set, &Settings::default(), &mut observer)?;
-/// // The solve took less than a minute: save its result at the end.
-/// let file = checkpoint.last().or(file).expect("there has been a point");
-/// let settings = Settings::default().init(Init::Given(file)).tol(1e-7);
+/// // The solve took less than a minute, so its result has not been saved yet.
+/// let saved = checkpoint.last().or(saved).expect("at least one point was observed");
+/// let settings = Settings::default().init(Init::Given(saved)).tol(1e-7);
 /// assert_eq!(diagonalize(&set, &settings)?.n_iter, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint<T = f64> {
     every: f64,
-    /// Seconds since the start of the solve.
+    /// Time of the last save in seconds since the start of the solve.
     last_saved: f64,
     lowest_loss: f64,
     best: Option<Matrix<T>>,
@@ -43,7 +43,7 @@ pub struct Checkpoint<T = f64> {
 }
 
 impl<T: Scalar> Checkpoint<T> {
-    /// A checkpoint that is saved at most once in this interval.
+    /// Creates a checkpoint that is saved at most once per interval.
     pub fn new(every: Duration) -> Self {
         Self {
             every: every.as_secs_f64(),
@@ -55,8 +55,8 @@ impl<T: Scalar> Checkpoint<T> {
     }
 
     /// Receives a point of the solve, like an [`Observer`](crate::Observer), and returns the B to
-    /// save now, if any. Points of a sample are ignored.
-    pub fn offer(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
+    /// save now, if any. Points of [`Stage::Sample`](crate::Stage::Sample) are ignored.
+    pub fn update(&mut self, record: &Record, b: &Matrix<T>) -> Option<&Matrix<T>> {
         if record.stage == crate::Stage::Sample {
             return None;
         }
@@ -73,7 +73,7 @@ impl<T: Scalar> Checkpoint<T> {
         self.best.as_ref()
     }
 
-    /// The best B at the end of a solve, if it has not been saved yet.
+    /// Returns the best B at the end of a solve, if it has not been saved yet.
     pub fn last(self) -> Option<Matrix<T>> {
         self.best.filter(|_| !self.saved)
     }
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// A matrix identified by its number.
+    /// Returns a 1×1 matrix that is identified by its entry.
     fn b(number: f64) -> Matrix {
         Matrix::diagonal(&[number])
     }
@@ -108,24 +108,25 @@ mod tests {
     #[test]
     fn saves_the_best_of_all_starts_every_few_seconds() {
         let mut checkpoint = Checkpoint::new(Duration::from_secs(10));
-        assert_eq!(checkpoint.offer(&record(0, 1.0, 5.0), &b(1.0)), None);
+        assert_eq!(checkpoint.update(&record(0, 1.0, 5.0), &b(1.0)), None);
         assert_eq!(
-            checkpoint.offer(&record(0, 11.0, 3.0), &b(2.0)),
+            checkpoint.update(&record(0, 11.0, 3.0), &b(2.0)),
             Some(&b(2.0))
         );
-        // Better, but too soon; then a second start, which is worse: the better one is saved.
-        assert_eq!(checkpoint.offer(&record(0, 12.0, 2.0), &b(3.0)), None);
+        // A better point comes too early to be saved. It is saved when a second start reports a
+        // worse one.
+        assert_eq!(checkpoint.update(&record(0, 12.0, 2.0), &b(3.0)), None);
         assert_eq!(
-            checkpoint.offer(&record(1, 22.0, 4.0), &b(4.0)),
+            checkpoint.update(&record(1, 22.0, 4.0), &b(4.0)),
             Some(&b(3.0))
         );
         // Nothing new to save.
-        assert_eq!(checkpoint.offer(&record(1, 50.0, 3.5), &b(5.0)), None);
+        assert_eq!(checkpoint.update(&record(1, 50.0, 3.5), &b(5.0)), None);
         assert_eq!(
-            checkpoint.offer(&record(1, 51.0, 1.0), &b(6.0)),
+            checkpoint.update(&record(1, 51.0, 1.0), &b(6.0)),
             Some(&b(6.0))
         );
-        assert_eq!(checkpoint.offer(&record(2, 52.0, 2.0), &b(7.0)), None);
+        assert_eq!(checkpoint.update(&record(2, 52.0, 2.0), &b(7.0)), None);
         assert_eq!(checkpoint.last(), None);
     }
 
@@ -133,20 +134,20 @@ mod tests {
     fn last_is_the_best_unsaved_point() {
         let mut checkpoint = Checkpoint::new(Duration::from_secs(10));
         assert_eq!(checkpoint.clone().last(), None);
-        checkpoint.offer(&record(0, 1.0, 5.0), &b(1.0));
-        checkpoint.offer(&record(0, 2.0, 1.0), &b(2.0));
-        checkpoint.offer(&record(1, 3.0, 4.0), &b(3.0));
+        checkpoint.update(&record(0, 1.0, 5.0), &b(1.0));
+        checkpoint.update(&record(0, 2.0, 1.0), &b(2.0));
+        checkpoint.update(&record(1, 3.0, 4.0), &b(3.0));
         assert_eq!(checkpoint.last(), Some(b(2.0)));
     }
 
     #[test]
     fn later_point_wins_among_losses_equal_up_to_rounding() {
         let mut checkpoint = Checkpoint::new(Duration::ZERO);
-        checkpoint.offer(&record(0, 0.0, 1.0), &b(1.0));
-        let next = checkpoint.offer(&record(0, 0.0, 1.0 + 1e-12), &b(2.0));
+        checkpoint.update(&record(0, 0.0, 1.0), &b(1.0));
+        let next = checkpoint.update(&record(0, 0.0, 1.0 + 1e-12), &b(2.0));
         assert_eq!(next, Some(&b(2.0)));
-        // Tolerances do not accumulate.
-        let next = checkpoint.offer(&record(0, 0.0, 1.0 + 1.5e-9), &b(3.0));
+        // Repeated increases within the tolerance do not accumulate.
+        let next = checkpoint.update(&record(0, 0.0, 1.0 + 1.5e-9), &b(3.0));
         assert_eq!(next, None);
     }
 
@@ -157,10 +158,10 @@ mod tests {
             stage: crate::Stage::Sample,
             ..record(0, 1.0, -7.0)
         };
-        assert_eq!(checkpoint.offer(&of_sample, &b(1.0)), None);
-        assert_eq!(checkpoint.offer(&record(0, 2.0, f64::NAN), &b(2.0)), None);
+        assert_eq!(checkpoint.update(&of_sample, &b(1.0)), None);
+        assert_eq!(checkpoint.update(&record(0, 2.0, f64::NAN), &b(2.0)), None);
         assert_eq!(
-            checkpoint.offer(&record(0, 3.0, 1.0), &b(3.0)),
+            checkpoint.update(&record(0, 3.0, 1.0), &b(3.0)),
             Some(&b(3.0))
         );
     }

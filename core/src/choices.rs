@@ -1,8 +1,8 @@
-//! What a caller chooses by name: criterion, method, and order of the components.
+//! Choices by name: the criterion, the method, and the order of the components.
 
 use crate::linalg::kernels::DiagonalFunction;
 
-/// What is minimized.
+/// Criterion of joint diagonality that is minimized.
 ///
 /// ```
 /// use codiag::{Criterion, Method};
@@ -13,27 +13,27 @@ use crate::linalg::kernels::DiagonalFunction;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Criterion {
-    /// Pham's (2001) likelihood, for positive definite matrices:
+    /// Likelihood criterion of Pham (2001), for positive definite matrices:
     /// L(B) = ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\].
     #[default]
     Likelihood,
-    /// The energy off the diagonals, over rotations (Cardoso & Souloumiac 1996), for any symmetric
-    /// matrices: L(B) = Σ_i w_i Σ_{a≠b} (Dⁱ_ab)² / Σ_i w_i ‖Cⁱ‖², B orthogonal. It is 0 if all Dⁱ are
-    /// diagonal, and at most 1.
+    /// Fraction of the energy that is off the diagonals, over orthogonal B (Cardoso & Souloumiac
+    /// 1996), for any symmetric matrices: L(B) = Σ_i w_i Σ_{a≠b} |Dⁱ_ab|² / Σ_i w_i ‖Cⁱ‖². It is 0
+    /// if all Dⁱ are diagonal, and at most 1.
     Frobenius,
-    /// The energy that a fit leaves (Yeredor 2002), for any symmetric matrices:
-    /// L(B) = Σ_i w_i ‖Cⁱ − A Λⁱ Aᵀ‖² / Σ_i w_i ‖Cⁱ‖² with A = B⁻¹ and the best diagonal Λⁱ. It is 0 if
-    /// all B Cⁱ Bᵀ are diagonal, and at most 1.
+    /// Relative residual of a least-squares fit (Yeredor 2002), for any symmetric matrices:
+    /// L(B) = Σ_i w_i ‖Cⁱ − A Λⁱ Aᴴ‖² / Σ_i w_i ‖Cⁱ‖² with A = B⁻¹ and the best diagonal Λⁱ. It is
+    /// 0 if all B Cⁱ Bᴴ are diagonal, and at most 1.
     LeastSquares,
 }
 
 impl Criterion {
-    /// All criteria.
+    /// All criteria, the default first.
     pub const ALL: [Self; 3] = [Self::Likelihood, Self::Frobenius, Self::LeastSquares];
 
     pub(crate) const NAMES: [&'static str; 3] = ["likelihood", "frobenius", "least-squares"];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Likelihood => "likelihood",
@@ -42,17 +42,18 @@ impl Criterion {
         }
     }
 
-    /// Whether B is always orthogonal.
+    /// Whether B is always orthogonal (if complex, unitary).
     pub fn requires_rotations(self) -> bool {
         self == Self::Frobenius
     }
 
-    /// Whether all matrices must be positive definite; symmetric and finite they always are.
+    /// Whether all matrices must be positive definite. Every criterion requires finite symmetric
+    /// (if complex, Hermitian) matrices.
     pub fn requires_definite(self) -> bool {
         self == Self::Likelihood
     }
 
-    /// Those that take any symmetric matrices.
+    /// Returns the criteria that accept any symmetric matrices, positive definite or not.
     ///
     /// ```
     /// use codiag::Criterion;
@@ -63,12 +64,14 @@ impl Criterion {
         all.filter(|criterion| !criterion.requires_definite())
     }
 
-    /// Whether the matrices are fitted in the coordinates in which they came, and not diagonalized as B Cⁱ Bᴴ.
+    /// Whether this is the least-squares criterion, which is evaluated on the original matrices Cⁱ
+    /// rather than on B Cⁱ Bᴴ.
     pub(crate) fn is_least_squares(self) -> bool {
         self == Self::LeastSquares
     }
 
-    /// The function of the diagonal entries that is summed; for least squares that of U-WEDGE and FFDIAG.
+    /// The function of the diagonal entries that is summed over the set. For least squares it is
+    /// the one that U-WEDGE and FFDIAG use.
     pub(crate) fn function(self) -> DiagonalFunction {
         match self {
             Self::Likelihood => DiagonalFunction::Log,
@@ -78,7 +81,7 @@ impl Criterion {
 }
 
 impl Criterion {
-    /// The methods that minimize it.
+    /// Returns the methods that minimize this criterion, the default first.
     pub fn methods(self) -> &'static [Method] {
         use Method::{Acdc, Ffdiag, Jacobi, Newton, Pham, QuasiNewton, RowWise, Uwedge};
         match self {
@@ -89,7 +92,7 @@ impl Criterion {
     }
 }
 
-/// How the loss is minimized.
+/// Optimization method.
 ///
 /// ```
 /// use codiag::Method;
@@ -99,32 +102,34 @@ impl Criterion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// Newton's method: conjugate gradients on the exact Hessian, and an exact line search. For least
-    /// squares the Gauss–Newton method, damped as by Levenberg and Marquardt.
+    /// Truncated Newton method: conjugate gradients with the exact Hessian, then an exact line
+    /// search. For least squares, the Gauss–Newton method with Levenberg–Marquardt damping.
     #[default]
     Newton,
-    /// Algorithm 1 of Ablin, Cardoso & Gramfort (2019), to the letter.
+    /// Quasi-Newton method: Algorithm 1 of Ablin, Cardoso & Gramfort (2019).
     QuasiNewton,
-    /// Pham's (2001) algorithm, for the likelihood: one pair of components at a time.
+    /// Algorithm of Pham (2001), for the likelihood: sweeps over pairs of components.
     Pham,
-    /// Alternating minimization over the rows of B, for the likelihood (Todros & Tabrikian 2007; Ono
-    /// 2011): slower than the other methods, for comparison.
+    /// Alternating minimization over the rows of B, for the likelihood (Todros & Tabrikian 2007;
+    /// Ono 2011): slower than the other methods, for comparison.
     RowWise,
-    /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: one pair of
-    /// components at a time.
+    /// Jacobi rotations (Cardoso & Souloumiac 1996), for the Frobenius criterion: sweeps over pairs
+    /// of components.
     Jacobi,
-    /// AC-DC (Yeredor 2002), for least squares: the columns of A one after the other, then the diagonals.
+    /// AC-DC (Yeredor 2002), for least squares: alternates between the columns of A and the
+    /// diagonals.
     Acdc,
-    /// U-WEDGE (Tichavský & Yeredor 2009), for least squares: it solves Σ_i w_i Dⁱ_bb Dⁱ_ab = 0, a ≠ b, which
-    /// on exact sets has the same answer.
+    /// U-WEDGE (Tichavský & Yeredor 2009), for least squares: solves Σ_i w_i Dⁱ_bb Dⁱ_ab = 0 for a
+    /// ≠ b. Its solution is the least-squares minimizer if the set can be diagonalized exactly, and
+    /// close to it otherwise.
     Uwedge,
-    /// FFDIAG (Ziehe, Laskov, Nolte & Müller 2004), for least squares: the same equation, by steps that are
-    /// not inverted, and capped.
+    /// FFDIAG (Ziehe, Laskov, Nolte & Müller 2004), for least squares: solves the equation of
+    /// U-WEDGE by steps B ← (I + E)B of bounded norm.
     Ffdiag,
 }
 
 impl Method {
-    /// All methods.
+    /// All methods, the default first.
     pub const ALL: [Self; 8] = [
         Self::Newton,
         Self::QuasiNewton,
@@ -147,7 +152,7 @@ impl Method {
         "ffdiag",
     ];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Newton => "newton",
@@ -162,36 +167,36 @@ impl Method {
     }
 }
 
-/// In what order components come.
+/// Order of the components in a result.
 ///
 /// ```
 /// use codiag::{SortBy, Settings, diagonalize, synthetic};
 /// assert_eq!("stability".parse(), Ok(SortBy::Stability));
 /// let settings = Settings::default().n_resamples(10).sort_by(SortBy::Stability);
-/// let answer = diagonalize(&synthetic::noisy(40, 6, 0.5, 0), &settings)?;
-/// let stability = answer.stability.expect("10 resamples were solved").values;
+/// let result = diagonalize(&synthetic::noisy(40, 6, 0.5, 0), &settings)?;
+/// let stability = result.stability.expect("10 resamples were solved").values;
 /// assert!(stability.windows(2).all(|pair| pair[0] >= pair[1]));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBy {
-    /// By what tells them apart, descending: how much their power varies over the set; for the other criteria their
-    /// energy; for the sources of a recording what its separation says.
+    /// By decreasing contrast: how much the power of a component varies over the set; for the other
+    /// criteria its energy; for the sources of a recording the measure of its separation method.
     #[default]
     Contrast,
-    /// By how reproducible they are, descending:
+    /// By decreasing stability, that is, by how reproducible components are:
     /// [`Diagonalization::stability`](crate::Diagonalization::stability).
     Stability,
 }
 
 impl SortBy {
-    /// All orders.
+    /// All orders, the default first.
     pub const ALL: [Self; 2] = [Self::Contrast, Self::Stability];
 
     pub(crate) const NAMES: [&'static str; 2] = ["contrast", "stability"];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contrast => "contrast",

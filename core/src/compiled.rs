@@ -1,8 +1,8 @@
-//! Functions that are compiled in this crate, for real and for complex numbers.
+//! Instantiates generic functions in this crate, for real and complex numbers, to save build time.
 //!
-//! A generic function is compiled in every crate that calls it: the program, each binding, test and
-//! example would compile the whole solver again, twice, which multiplies the time of a build. One that
-//! is marked `#[inline(never)]` and is compiled here is taken from here. Results do not depend on it.
+//! A generic function is otherwise compiled in every crate that calls it, so the program and every
+//! binding, test and example would compile the whole solver again. Functions that are marked
+//! `#[inline(never)]` and referenced here are compiled once. This does not affect results.
 
 use crate::backend::{Backend, Chunk, OnDisk};
 use crate::cluster::Worker;
@@ -11,7 +11,7 @@ use crate::{Evaluation, Hessian, Inspector, MatrixSet, Tracker, diagonalize, sta
 
 type Addresses = Vec<*const ()>;
 
-/// Never called: what it names is compiled.
+/// Never called; the functions that it references are compiled.
 fn addresses<T: Scalar>() -> Addresses {
     vec![
         diagonalize::diagonalize_with::<T> as *const (),
@@ -33,7 +33,7 @@ fn addresses<T: Scalar>() -> Addresses {
     ]
 }
 
-/// All requests to a set on disk.
+/// Instantiates the backend trait of a set on disk.
 fn on_disk<'a, T: Scalar>(set: &'a mut OnDisk<'_, T>) -> &'a mut dyn Backend<T> {
     set
 }

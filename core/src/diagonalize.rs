@@ -1,4 +1,4 @@
-//! The functions that solve a set.
+//! The entry points of a solve.
 
 use std::ops::ControlFlow;
 
@@ -13,19 +13,20 @@ use crate::settings::Settings;
 use crate::solver::solve_starts;
 use crate::stability::{self, Stability};
 
-/// Finds the B for which all B Cⁱ Bᴴ are as diagonal as can be.
+/// Finds the matrix B that makes all B Cⁱ Bᴴ as diagonal as possible.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
-/// let answer = diagonalize(&made.set()?, &Settings::default())?;
-/// assert!(answer.status.is_converged());
-/// assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8);
+/// let result = diagonalize(&made.set()?, &Settings::default())?;
+/// assert!(result.status.is_converged());
+/// assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// If the settings are out of their ranges. Not converging is no error, but a [`Status`](crate::Status).
+/// If the settings are invalid. A solve that does not converge is not an error; see
+/// [`Status`](crate::Status).
 pub fn diagonalize<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
@@ -35,7 +36,8 @@ pub fn diagonalize<T: Scalar>(
     })
 }
 
-/// As [`diagonalize`], with an observer that follows the iterations and may stop them.
+/// Solves a set like [`diagonalize`], with an observer that is called after every iteration and may
+/// stop the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -46,17 +48,17 @@ pub fn diagonalize<T: Scalar>(
 ///     last = Some(b.clone());
 ///     if record.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// };
-/// let answer = diagonalize_with(&set, &Settings::default(), &mut observer)?;
-/// assert_eq!(answer.status, Status::Interrupted);
+/// let result = diagonalize_with(&set, &Settings::default(), &mut observer)?;
+/// assert_eq!(result.status, Status::Interrupted);
 ///
-/// // What an observer has seen can go on later.
-/// let start = Init::Given(last.expect("the start is observed too"));
+/// // The solve can be continued from the last point that the observer has seen.
+/// let start = Init::Given(last.expect("the starting point is observed too"));
 /// assert!(diagonalize(&set, &Settings::default().init(start))?.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// If the settings are out of their ranges.
+/// If the settings are invalid.
 #[inline(never)] // compiled in this crate: see compiled.rs
 pub fn diagonalize_with<T: Scalar>(
     set: &MatrixSet<T>,
@@ -72,7 +74,7 @@ pub fn diagonalize_with<T: Scalar>(
     Ok(result)
 }
 
-/// As [`diagonalize_with`], for the matrices of any [`Backend`].
+/// Solves the set of any [`Backend`] like [`diagonalize_with`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -87,7 +89,7 @@ pub fn diagonalize_with<T: Scalar>(
 /// ```
 ///
 /// # Errors
-/// If the settings are out of their ranges, or the matrices cannot be reached any more.
+/// If the settings are invalid, or the backend fails, for example when it loses its connection.
 #[inline(never)] // compiled in this crate: see compiled.rs
 pub fn diagonalize_with_backend<T: Scalar>(
     backend: &mut dyn Backend<T>,
@@ -98,10 +100,10 @@ pub fn diagonalize_with_backend<T: Scalar>(
         return Err(Error::Conflict(Conflict::StabilityNotInMemory));
     }
     let (mut result, others) = solve_starts(backend, settings, observer)?;
-    let trials = stability::of_starts(backend.summary(), &result, &others);
-    result.stability = Stability::of(&trials, trials.len());
+    let trials = stability::restart_matches(backend.summary(), &result, &others);
+    result.stability = Stability::from_matches(&trials, trials.len());
     if settings.sort_by == SortBy::Stability {
-        result.order_by_stability();
+        result.sort_by_stability();
     }
     Ok(result)
 }

@@ -1,4 +1,4 @@
-//! A criterion at any B, for those who want to look at it or check its derivatives.
+//! Loss, gradient and Hessian at any B.
 
 use crate::backend::{Backend, InMemory, Request, Sums};
 use crate::backend::{Hessian, Statistics};
@@ -10,7 +10,7 @@ use crate::linalg::{Matrix, Scalar};
 use crate::objective::Point;
 use crate::{Error, Memory, Settings, init};
 
-/// The loss and its first derivatives under B ← (I + E)B, at one B. For second derivatives see
+/// Loss and first derivatives under B ← (I + E)B at one B. For second derivatives see
 /// [`Hessian::at`].
 ///
 /// ```
@@ -24,26 +24,27 @@ use crate::{Error, Memory, Settings, init};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Evaluation<T = f64> {
-    /// The loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\]: zero if all
-    /// Dⁱ = B Cⁱ Bᴴ are diagonal.
+    /// Loss at B. For the likelihood it is ½ Σ_i w_i \[Σ_a log Dⁱ_aa − log det Dⁱ\], which is zero
+    /// if all Dⁱ = B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
-    /// The relative gradient, L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²): G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab for the
-    /// likelihood; with e = Σ_i w_i ‖Cⁱ‖², −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab for the Frobenius criterion, and
-    /// 4/e Σ_i w_i (Aᵀ(Cⁱ − A Λⁱ Aᵀ)A)_ab Λⁱ_bb for least squares.
+    /// Relative gradient G, defined by L((I + E)B) = L(B) + ⟨G, E⟩ + O(E²). For the likelihood,
+    /// G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab. With e = Σ_i w_i ‖Cⁱ‖², it is −4/e Σ_i w_i Dⁱ_aa Dⁱ_ab
+    /// for the Frobenius criterion, and 4/e Σ_i w_i (Aᴴ(Cⁱ − A Λⁱ Aᴴ)A)_ab Λⁱ_bb for least squares.
     pub gradient: Matrix<T>,
-    /// Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion,
-    /// Σ_i w_i Λⁱ_aa Λⁱ_bb for least squares.
+    /// Coefficients of the Hessian if all Dⁱ are diagonal: Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa for the
+    /// likelihood, −Σ_i w_i Dⁱ_aa Dⁱ_bb for the Frobenius criterion, Σ_i w_i Λⁱ_aa Λⁱ_bb for least
+    /// squares.
     pub gamma: Matrix,
 }
 
 impl<T: Scalar> Evaluation<T> {
-    /// The criterion of the set at B, which is not rescaled.
+    /// Evaluates the criterion of a set at B. The rows of B are not rescaled.
     ///
     /// # Errors
     /// If B has the wrong shape, is singular or not finite.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
-        let (mut working, b) = bring(set, b)?;
+        let (mut working, b) = prepare(set, b)?;
         let (settings, mut sums) = (Settings::default(), Sums::default());
         let point = Point::at(&mut working, &settings, b, &mut sums, false)?;
         let Statistics {
@@ -62,7 +63,7 @@ impl<T: Scalar> Evaluation<T> {
 }
 
 impl<T: Scalar> Hessian<T> {
-    /// The exact relative Hessian at B, which is not rescaled.
+    /// Computes the exact relative Hessian at B. The rows of B are not rescaled.
     ///
     /// ```
     /// use codiag::{Hessian, Matrix, synthetic};
@@ -75,14 +76,14 @@ impl<T: Scalar> Hessian<T> {
     /// ```
     ///
     /// # Errors
-    /// If B has the wrong shape, is singular or not finite; for least squares, whose Hessian is never
-    /// formed.
+    /// If B has the wrong shape, is singular or not finite, or if the criterion is least squares,
+    /// whose Hessian is not stored.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn at(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<Self, Error> {
         if set.criterion() == Criterion::LeastSquares {
             return Err(Error::Conflict(Conflict::LeastSquaresHessian));
         }
-        let (mut working, b) = bring(set, b)?;
+        let (mut working, b) = prepare(set, b)?;
         let p = set.dimension();
         let needed = Memory::of_numbers(&[p.next_multiple_of(LANES), T::PLANES * p, T::PLANES * p]);
         let what = || format!("the Hessian of {p} components");
@@ -93,8 +94,11 @@ impl<T: Scalar> Hessian<T> {
     }
 }
 
-/// The set as it is, and B in its reduced coordinates.
-fn bring<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Result<(InMemory<T>, Matrix<T>), Error> {
+/// Returns a backend for the set, and B in the reduced coordinates of the set.
+fn prepare<T: Scalar>(
+    set: &MatrixSet<T>,
+    b: &Matrix<T>,
+) -> Result<(InMemory<T>, Matrix<T>), Error> {
     let b = init::given(set.summary(), b, false)?;
     Ok((InMemory::new(set), b))
 }

@@ -1,5 +1,5 @@
-//! Inspection of matrices: everything that a constructor of [`MatrixSet`] would reject, by its
-//! rules, and properties such as ranks and condition numbers.
+//! Inspection of matrices: lists all matrices that a constructor of [`MatrixSet`] would reject, by
+//! the same rules, and properties such as ranks and condition numbers.
 //!
 //! [`MatrixSet`]: crate::MatrixSet
 
@@ -13,10 +13,10 @@ use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::{Error, SetOptions};
 
-/// The properties of a set of matrices. Matrices are counted from 0.
+/// Properties of a set of matrices. Matrices are numbered from 0.
 ///
 /// ```
-/// // The first is fine; the second has a negative eigenvalue.
+/// // The first matrix is positive definite; the second has a negative eigenvalue.
 /// let data = [2.0, 0.5, 0.5, 1.0, 1.0, 0.0, 0.0, -3.0];
 /// let found = codiag::inspect(&data, 2, 2)?;
 /// assert!(!found.is_suitable());
@@ -27,57 +27,58 @@ use crate::{Error, SetOptions};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// The number of matrices.
+    /// Number of matrices.
     pub matrices: usize,
-    /// Their size p.
+    /// Size p of the matrices.
     pub size: usize,
     /// Matrices with an entry that is NaN or infinite. They are not examined further.
     pub not_finite: Vec<usize>,
     /// Matrices that are not symmetric (if complex, Hermitian). They are not examined further.
     pub asymmetric: Vec<usize>,
-    /// The largest |C_ab − conj C_ba| / max |C| of all finite matrices.
+    /// Largest |C_ab − conj C_ba| / max |C| of all finite matrices.
     pub largest_asymmetry: f64,
     /// Matrices that are not positive definite.
     pub not_positive_definite: Vec<usize>,
-    /// An option that makes all of them positive definite; None if they are.
+    /// Option that makes all matrices positive definite; None if they already are.
     pub remedy: Option<Remedy>,
-    /// The smallest of all eigenvalues.
+    /// Smallest eigenvalue of all matrices.
     pub smallest_eigenvalue: Option<f64>,
-    /// The smallest rank of all matrices.
+    /// Smallest rank of all matrices.
     pub smallest_rank: usize,
-    /// The rank of their mean.
+    /// Rank of the mean matrix.
     pub mean_rank: usize,
-    /// A diagonal entry of the mean outside the range in which products of entries can be computed.
+    /// Diagonal entry of the mean that is so large or small that products of entries would overflow
+    /// or underflow; None if there is none.
     pub out_of_range: Option<f64>,
-    /// The mean of ‖C‖², to which criteria other than the likelihood are relative.
+    /// Mean of ‖C‖², which normalizes the loss of the Frobenius and least-squares criteria.
     pub energy: f64,
-    /// The median of the condition numbers of all positive definite matrices.
+    /// Median condition number of the positive definite matrices.
     pub median_condition_number: Option<f64>,
-    /// The largest condition number of all positive definite matrices.
+    /// Largest condition number of the positive definite matrices.
     pub largest_condition_number: Option<f64>,
-    /// The matrix with the largest condition number.
+    /// Index of the matrix with the largest condition number.
     pub worst_conditioned: Option<usize>,
-    /// The largest trace divided by the smallest; None if a trace is not positive.
+    /// Ratio of the largest to the smallest trace; None if a trace is not positive.
     pub scale_ratio: Option<f64>,
-    /// Matrices equal to an earlier one, each with the first equal one.
+    /// Matrices that are equal to an earlier one, each with the index of the first equal matrix.
     pub duplicates: Vec<(usize, usize)>,
 }
 
 impl Inspection {
     /// Whether the matrices can be diagonalized by the likelihood without further options.
     pub fn is_suitable(&self) -> bool {
-        self.suits(Criterion::Likelihood)
+        self.is_suitable_for(Criterion::Likelihood)
     }
 
-    /// Whether they can be diagonalized by this criterion without further options.
+    /// Whether the matrices can be diagonalized by this criterion without further options.
     ///
     /// ```
     /// let found = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
-    /// assert!(!found.suits(codiag::Criterion::Likelihood));
-    /// assert!(found.suits(codiag::Criterion::Frobenius));
+    /// assert!(!found.is_suitable_for(codiag::Criterion::Likelihood));
+    /// assert!(found.is_suitable_for(codiag::Criterion::Frobenius));
     /// # Ok::<(), codiag::Error>(())
     /// ```
-    pub fn suits(&self, criterion: Criterion) -> bool {
+    pub fn is_suitable_for(&self, criterion: Criterion) -> bool {
         self.not_finite.is_empty()
             && self.asymmetric.is_empty()
             && self.out_of_range.is_none()
@@ -86,7 +87,7 @@ impl Inspection {
     }
 }
 
-/// Inspects n row-major matrices of n·p·p numbers.
+/// Inspects n matrices of size p×p, given as n·p·p numbers in row-major order.
 ///
 /// ```
 /// let data = codiag::synthetic::Synthetic::new(20, 4, 0.1, 0).data;
@@ -96,8 +97,8 @@ impl Inspection {
 /// ```
 ///
 /// # Errors
-/// If there are no matrices, or `data` has another length than n·p·p. Invalid matrices are listed
-/// in the [`Inspection`] instead.
+/// If there are no matrices, or the length of `data` is not n·p·p. Invalid matrices are not errors,
+/// but are listed in the [`Inspection`].
 pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, Error> {
     data::check_shape(data, n, p)?;
     let mut inspector = Inspector::new(p)?;
@@ -107,7 +108,7 @@ pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, 
     inspector.finish()
 }
 
-/// Inspects matrices one after the other, so that they need not be in memory together.
+/// Inspects matrices one at a time, so that they need not all be in memory.
 ///
 /// ```
 /// use codiag::Inspector;
@@ -127,15 +128,15 @@ pub struct Inspector<T = f64> {
     sum: Matrix<T>,
     smallest_trace: f64,
     largest_trace: f64,
-    /// The condition numbers of positive definite matrices, with the numbers of the matrices.
+    /// The condition numbers of positive definite matrices, with the indices of the matrices.
     conditions: Vec<(f64, usize)>,
     indefinite: Vec<Indefinite>,
-    /// Hashes of the entries, with the first matrix of each.
+    /// Hashes of the entries, each with the index of the first such matrix.
     seen: HashMap<u64, usize>,
 }
 
 impl<T: Scalar> Inspector<T> {
-    /// An inspector of p×p matrices.
+    /// Creates an inspector of p×p matrices.
     ///
     /// # Errors
     /// If p is 0 or too large.
@@ -160,10 +161,10 @@ impl<T: Scalar> Inspector<T> {
         })
     }
 
-    /// Inspects the next matrix, p·p numbers row after row.
+    /// Inspects the next matrix, given as p·p numbers in row-major order.
     ///
     /// # Errors
-    /// If it has another number of entries.
+    /// If the number of entries is not p·p.
     pub fn add(&mut self, matrix: &[T]) -> Result<(), Error> {
         let (p, index) = (self.found.size, self.found.matrices);
         if matrix.len() != p * p {
@@ -178,21 +179,21 @@ impl<T: Scalar> Inspector<T> {
             self.found.not_finite.push(index);
             return Ok(());
         }
-        self.compare(matrix, index);
+        self.note_duplicate(matrix, index);
         let asymmetry = data::asymmetry(p, matrix).map_or(0.0, |(_, _, most)| most);
         self.found.largest_asymmetry = self.found.largest_asymmetry.max(asymmetry);
         if asymmetry > SYMMETRY_TOLERANCE {
             self.found.asymmetric.push(index);
             return Ok(());
         }
-        // The symmetric part in the lane of a block, as in a constructor.
+        // Only the symmetric part is used, as in the constructors of `MatrixSet`.
         let block = Block::gather(p, &[matrix], index, &SetOptions::default())?;
         self.examine(&block, index);
         Ok(())
     }
 
-    /// Notes a matrix equal to an earlier one, by a hash of 64 bits.
-    fn compare(&mut self, matrix: &[T], index: usize) {
+    /// Records whether a matrix equals an earlier one, by a 64-bit hash.
+    fn note_duplicate(&mut self, matrix: &[T], index: usize) {
         let mut hasher = DefaultHasher::new();
         let parts = linalg::reals(matrix).iter();
         parts.for_each(|x| x.to_bits().hash(&mut hasher));
@@ -202,7 +203,7 @@ impl<T: Scalar> Inspector<T> {
         }
     }
 
-    /// The eigenvalues of a symmetric matrix, and whether it is positive definite.
+    /// Records the eigenvalues of a symmetric matrix, and whether it is positive definite.
     fn examine(&mut self, block: &Block<T>, index: usize) {
         let p = self.found.size;
         let mut entries = vec![T::ZERO; p * p];
@@ -235,10 +236,10 @@ impl<T: Scalar> Inspector<T> {
         }
     }
 
-    /// The inspection of all matrices.
+    /// Returns the inspection of all matrices added.
     ///
     /// # Errors
-    /// If there was no matrix.
+    /// If no matrix was added.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn finish(self) -> Result<Inspection, Error> {
         let mut found = self.found;
@@ -247,9 +248,9 @@ impl<T: Scalar> Inspector<T> {
             let shape = vec![0, p, p];
             return Err(Error::Shape { shape });
         }
-        let refused = found.not_finite.len() + found.asymmetric.len();
+        let excluded = found.not_finite.len() + found.asymmetric.len();
         let mut mean = self.sum;
-        let count = (found.matrices - refused).max(1) as f64;
+        let count = (found.matrices - excluded).max(1) as f64;
         let entries = mean.as_mut_slice().iter_mut();
         entries.for_each(|x| *x = *x / count);
         found.energy /= count;
@@ -261,13 +262,14 @@ impl<T: Scalar> Inspector<T> {
             .indefinite
             .iter()
             .map(|matrix| matrix.remedy(&mean))
-            .reduce(stronger);
+            .reduce(combined_remedy);
         let mut conditions = self.conditions;
         conditions.sort_by(|x, y| x.0.total_cmp(&y.0));
         if let Some(&(worst, index)) = conditions.last() {
             let n = conditions.len();
-            let middle = |k: usize| conditions[k].0;
-            found.median_condition_number = Some(0.5 * middle((n - 1) / 2) + 0.5 * middle(n / 2));
+            let condition = |k: usize| conditions[k].0;
+            found.median_condition_number =
+                Some(0.5 * condition((n - 1) / 2) + 0.5 * condition(n / 2));
             found.largest_condition_number = Some(worst);
             found.worst_conditioned = Some(index);
         }
@@ -278,9 +280,9 @@ impl<T: Scalar> Inspector<T> {
     }
 }
 
-/// The remedy for two matrices: none if there is none for one of them, and reduction before
-/// shrinkage, which would hide a shared null space.
-fn stronger(x: Remedy, y: Remedy) -> Remedy {
+/// Returns the remedy that makes both of two matrices positive definite: none if one of them has
+/// none, and reduction in preference to shrinkage, which would hide a shared null space.
+fn combined_remedy(x: Remedy, y: Remedy) -> Remedy {
     match (x, y) {
         (Remedy::None, _) | (_, Remedy::None) => Remedy::None,
         (Remedy::Reduce { rank }, _) | (_, Remedy::Reduce { rank }) => Remedy::Reduce { rank },
@@ -290,7 +292,7 @@ fn stronger(x: Remedy, y: Remedy) -> Remedy {
     }
 }
 
-/// All fields but the remedy, for which each binding has its own text.
+/// Serializes all fields except the remedy, which each binding describes in its own terms.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Inspection {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -312,10 +314,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reduction_is_stronger_than_shrinkage_and_no_remedy_than_both() {
+    fn combined_remedy_prefers_none_then_reduction_then_shrinkage() {
         let shrink = Remedy::Shrink { shrinkage: 0.1 };
         let reduce = Remedy::Reduce { rank: 2 };
-        assert_eq!(stronger(shrink, reduce), reduce);
-        assert_eq!(stronger(Remedy::None, reduce), Remedy::None);
+        assert_eq!(combined_remedy(shrink, reduce), reduce);
+        assert_eq!(combined_remedy(Remedy::None, reduce), Remedy::None);
     }
 }

@@ -1,4 +1,4 @@
-//! Several solves at once: independent jobs on a few threads, whose events an observer hears in order.
+//! Independent jobs on several threads, whose events are passed to an observer in order.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,36 +6,36 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-/// How often the observer is called while no job has an event.
+/// Interval at which the observer is called while no job sends an event.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A job, by its number. It calls `tell` with its events, or with None from time to time, and ends
-/// early if the answer is to break.
+/// A job. It receives its number and a function `emit`, which it calls with its events, and
+/// regularly with None. It must end early if `emit` returns `Break`.
 pub type Job<'a, E, R> =
     dyn Fn(usize, &mut dyn FnMut(Option<E>) -> ControlFlow<()>) -> R + Sync + 'a;
 
-/// Runs jobs 0, 1, … `count` − 1 on at most that many threads; returns their results in order, and
-/// whether the observer asked to stop.
+/// Runs jobs 0 to `count` − 1 on at most `threads` threads. Returns their results in order, and
+/// whether the observer stopped them.
 ///
-/// The observer is called on the caller's thread: with the events of the first job, then with those of
-/// the second, and so on, and with None from time to time. If it breaks, jobs under way are told so, and
-/// no further one is begun: its result is missing.
+/// The observer is called on the caller's thread: with all events of the first job, then with those
+/// of the second, and so on, and regularly with None. If it returns `Break`, running jobs are asked
+/// to end, and jobs that have not begun are skipped: their results are missing.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use codiag::jobs;
-/// let square = |k: usize, tell: &mut dyn FnMut(Option<String>) -> ControlFlow<()>| {
-///     let _ = tell(Some(format!("job {k}")));
+/// let square = |k: usize, emit: &mut dyn FnMut(Option<String>) -> ControlFlow<()>| {
+///     let _ = emit(Some(format!("job {k}")));
 ///     k * k
 /// };
-/// let mut heard = Vec::new();
+/// let mut events = Vec::new();
 /// let mut observer = |event: Option<String>| {
-///     heard.extend(event);
+///     events.extend(event);
 ///     ControlFlow::Continue(())
 /// };
 /// let (results, stopped) = jobs::run(3, 2, &square, &mut observer);
 /// assert_eq!((results, stopped), (vec![0, 1, 4], false));
-/// assert_eq!(heard, ["job 0", "job 1", "job 2"]);
+/// assert_eq!(events, ["job 0", "job 1", "job 2"]);
 /// ```
 pub fn run<E: Send, R: Send>(
     count: usize,
@@ -72,7 +72,7 @@ pub fn run<E: Send, R: Send>(
                 .and_then(|mut senders| senders[k].take());
             let result = job(k, &mut |event| {
                 if let (Some(event), Some(sender)) = (event, &sender) {
-                    // Nobody listens any more after a stop.
+                    // After a stop the receiver may have been dropped.
                     let _ = sender.send(event);
                 }
                 flow(stop.load(Ordering::Relaxed))
@@ -82,7 +82,7 @@ pub fn run<E: Send, R: Send>(
     };
     let mut results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
-        let mut listen = |event| {
+        let mut notify = |event| {
             if !stop.load(Ordering::Relaxed) && observer(event).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -92,12 +92,12 @@ pub fn run<E: Send, R: Send>(
                 || workers.iter().all(ScopedJoinHandle::is_finished))
             {
                 match receiver.recv_timeout(POLL_INTERVAL) {
-                    Ok(event) => listen(Some(event)),
-                    Err(RecvTimeoutError::Timeout) => listen(None),
+                    Ok(event) => notify(Some(event)),
+                    Err(RecvTimeoutError::Timeout) => notify(None),
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            receiver.try_iter().for_each(|event| listen(Some(event)));
+            receiver.try_iter().for_each(|event| notify(Some(event)));
         }
         let join = |worker: ScopedJoinHandle<'_, Vec<(usize, R)>>| {
             worker
@@ -127,16 +127,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn breaking_observer_ends_all_jobs() {
+    fn break_from_observer_ends_all_jobs() {
         for threads in [1, 3] {
-            let endless = |k: usize, tell: &mut dyn FnMut(Option<usize>) -> ControlFlow<()>| {
-                while tell(Some(k)).is_continue() {}
+            let endless = |k: usize, emit: &mut dyn FnMut(Option<usize>) -> ControlFlow<()>| {
+                while emit(Some(k)).is_continue() {}
                 k
             };
-            let mut heard = 0;
+            let mut events = 0;
             let mut observer = |_: Option<usize>| {
-                heard += 1;
-                flow(heard == 10)
+                events += 1;
+                flow(events == 10)
             };
             let (results, stopped) = run(5, threads, &endless, &mut observer);
             assert!(stopped && !results.is_empty() && results.len() <= threads);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_of_a_job_is_passed_on() {
+    fn panic_of_a_job_propagates() {
         let job = |k: usize, _: &mut dyn FnMut(Option<()>) -> ControlFlow<()>| assert!(k != 2);
         let run = || run(4, 2, &job, &mut |_| ControlFlow::Continue(()));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());

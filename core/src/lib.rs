@@ -1,112 +1,154 @@
-//! Approximate joint diagonalization of positive definite matrices.
+//! Approximate joint diagonalization of real symmetric and complex Hermitian matrices.
 //!
-//! Given positive definite matrices C¹ … Cⁿ of size p×p and weights w_i that sum to 1, codiag finds
-//! the matrix B for which all Dⁱ = B Cⁱ Bᵀ are as diagonal as can be, under the likelihood criterion
-//! of Pham (2001):
+//! Given n matrices C¹ … Cⁿ of size p×p with weights w_i that sum to 1, codiag finds one matrix B
+//! such that all transformed matrices Dⁱ = B Cⁱ Bᴴ are as diagonal as possible. The rows of B are
+//! filters, and the columns of A = B⁻¹ are patterns: in blind source separation, B unmixes the
+//! channels, and A is the mixing matrix.
+//!
+//! ```
+//! use codiag::{MatrixSet, Settings, diagonalize, synthetic};
+//!
+//! // 50 covariance matrices of 8 mixed sources, as n·p·p numbers in row-major order.
+//! let made = synthetic::Synthetic::new(50, 8, 0.0, 0);
+//! let set = MatrixSet::new(&made.data, 50, 8)?;
+//! let result = diagonalize(&set, &Settings::default())?;
+//!
+//! assert!(result.status.is_converged());
+//! println!("loss {} after {} iterations", result.loss, result.n_iter);
+//! assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8); // B inverts the mixing
+//! # Ok::<(), codiag::Error>(())
+//! ```
+//!
+//! # Criteria and methods
+//!
+//! | [`Criterion`] | Matrices | B | [`Method`]s, the default first |
+//! |---|---|---|---|
+//! | [`Likelihood`](Criterion::Likelihood) (default) | positive definite | invertible, or orthogonal | [`Newton`](Method::Newton), [`QuasiNewton`](Method::QuasiNewton), [`Pham`](Method::Pham), [`RowWise`](Method::RowWise) |
+//! | [`Frobenius`](Criterion::Frobenius) | any symmetric | orthogonal | [`Newton`](Method::Newton), [`QuasiNewton`](Method::QuasiNewton), [`Jacobi`](Method::Jacobi) |
+//! | [`LeastSquares`](Criterion::LeastSquares) | any symmetric | invertible | [`Newton`](Method::Newton), [`Acdc`](Method::Acdc), [`Uwedge`](Method::Uwedge), [`Ffdiag`](Method::Ffdiag) |
+//!
+//! For complex matrices, read "Hermitian" for "symmetric" and "unitary" for "orthogonal". The
+//! criterion belongs to the set ([`SetOptions`]), which is checked for it on construction. The
+//! method, the starting point and the tolerance are chosen for each solve ([`Settings`]).
+//!
+//! ## Likelihood
+//!
+//! The criterion of Pham (2001) for positive definite matrices, such as covariance matrices:
 //!
 //! ```text
 //! L(B) = ½ Σ_i w_i [ Σ_a log Dⁱ_aa − log det Dⁱ ]
 //! ```
 //!
-//! which is 0 exactly when all Dⁱ are diagonal, and depends neither on the scale of B's rows nor on
-//! the units of the data. The rows of B are filters that separate sources whose powers vary over the
-//! set; the columns of A = B⁻¹ are their patterns.
+//! It is 0 if all Dⁱ are diagonal, and depends neither on the scale of the rows of B nor on the
+//! units of the data. The example at the top of this page minimizes it. With
+//! [`Settings::orthogonal`], the methods `Newton` and `QuasiNewton` minimize it over orthogonal B
+//! (common principal components):
 //!
 //! ```
-//! use codiag::{MatrixSet, Settings, diagonalize, synthetic};
-//!
-//! // 50 covariances of 8 mixed sources, as n·p·p numbers.
-//! let made = synthetic::Synthetic::new(50, 8, 0.0, 0);
-//! let set = MatrixSet::new(&made.data, 50, 8)?;
-//! let answer = diagonalize(&set, &Settings::default())?;
-//!
-//! assert!(answer.status.is_converged());
-//! println!("loss {} after {} iterations", answer.loss, answer.n_iter);
-//! assert!(synthetic::amari_distance(&answer.b, &made.mixing) < 1e-8); // B undoes the mixing
+//! use codiag::{Settings, diagonalize, synthetic};
+//! let set = synthetic::noisy(50, 8, 0.1, 0);
+//! let result = diagonalize(&set, &Settings::default().orthogonal(true))?;
+//! assert!((result.b[(0, 1)] - result.a[(1, 0)]).abs() < 1e-10); // A is the transpose of B
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
-//! # In a Cargo.toml
+//! ## Frobenius
 //!
-//! Unoptimized builds are some 150 times slower. This has dependencies optimized in debug builds too,
-//! and one's own code built as fast as ever:
-//!
-//! ```toml
-//! [profile.dev.package."*"]
-//! opt-level = 3
-//! ```
-//!
-//! The features, of which the first two are on by default:
-//!
-//! - `signals`: from recordings to sources and back, the module `signals`.
-//! - `synthetic`: the module `synthetic`, with the paper's synthetic sets and covariances of a MEG
-//!   recording. These come from MNE-Python's test data and are under BSD-3-Clause
-//!   (`data/LICENSE-mne-python.txt`); all else is under MIT.
-//! - `serde`: answers, records and inspections can be serialized.
-//!
-//! # Methods
-//!
-//! All move by relative updates B ← (I + E)B, so the gradient and the Hessian are those of
-//! E ↦ L((I + E)B):
-//!
-//! ```text
-//! G_ab   = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab
-//! H_abcd = δ_ac M^a_bd + δ_ad δ_bc,   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ]
-//! Γ_ab   = Σ_i w_i Dⁱ_bb / Dⁱ_aa      (the Hessian, if all Dⁱ are diagonal, is made of it)
-//! ```
-//!
-//! - [`Method::Newton`], the default: conjugate gradients on the exact Hessian, which is p matrices
-//!   M^a and a transposition, and an exact line search that costs next to nothing. Quadratic
-//!   convergence on noisy data too.
-//! - [`Method::QuasiNewton`]: Algorithm 1 of Ablin, Cardoso & Gramfort, "Beyond Pham's algorithm for
-//!   joint diagonalization" (ESANN 2019), to the letter.
-//! - [`Method::Pham`]: Pham's algorithm, "Joint approximate diagonalization of positive definite
-//!   Hermitian matrices" (SIAM J. Matrix Anal. Appl., 2001), pair by pair.
-//! - [`Method::RowWise`]: alternating minimization over the rows of B, for comparison.
-//!
-//! The first two also minimize over rotations ([`Settings::orthogonal`]): common principal
-//! components.
-//!
-//! # Matrices that are not positive definite
-//!
-//! [`Criterion::Frobenius`] takes any symmetric matrices, such as whitened lagged covariances or
-//! cumulant matrices, and minimizes the share of their energy that is off the diagonals, over
-//! rotations (Cardoso & Souloumiac 1996), by the same engine: Newton's method, the quasi-Newton
-//! method, and [`Method::Jacobi`] rotations.
+//! The criterion of Cardoso and Souloumiac (1996): the fraction of the energy of the matrices that
+//! is off the diagonals, over orthogonal B. The matrices need not be positive definite; examples
+//! are lagged covariance matrices or cumulant matrices of whitened data.
 //!
 //! ```
 //! use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
 //! let (data, _) = synthetic::indefinite(50, 8, 0.3, 0);
 //! let options = SetOptions::default().criterion(Criterion::Frobenius);
-//! let answer = diagonalize(&MatrixSet::with_options(&data, 50, 8, &options)?, &Settings::default())?;
-//! assert!(answer.status.is_converged() && answer.loss < 0.5);
+//! let set = MatrixSet::with_options(&data, 50, 8, &options)?;
+//! let result = diagonalize(&set, &Settings::default())?;
+//! assert!(result.status.is_converged() && result.loss < 0.5);
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
-//! [`Criterion::LeastSquares`] takes the same matrices without whitening, and fits them by A Λⁱ Aᵀ with a
-//! mixing A = B⁻¹ that need not be orthogonal (Yeredor 2002): by the Gauss–Newton method, with the exact Hessian near
-//! the end ([`Method::Newton`]), or by [`Method::Acdc`], [`Method::Uwedge`] or [`Method::Ffdiag`].
+//! ## Least squares
+//!
+//! The criterion of Yeredor (2002): the relative residual of the fit Cⁱ ≈ A Λⁱ Aᴴ with diagonal Λⁱ.
+//! The matrices need not be positive definite, nor the data whitened.
 //!
 //! ```
 //! use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
 //! let (data, mixing) = synthetic::mixed(50, 8, 0.0, 0);
 //! let options = SetOptions::default().criterion(Criterion::LeastSquares);
-//! let answer = diagonalize(&MatrixSet::with_options(&data, 50, 8, &options)?, &Settings::default())?;
-//! assert!(answer.loss < 1e-12 && synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
+//! let set = MatrixSet::with_options(&data, 50, 8, &options)?;
+//! let result = diagonalize(&set, &Settings::default())?;
+//! assert!(result.loss < 1e-12 && synthetic::amari_distance(&result.b, &mixing) < 1e-10);
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
-//! # What to rely on
+//! ## Complex matrices
 //!
-//! - What is minimized and how many threads work belong to the set ([`SetOptions`]): a set is checked
-//!   for its criterion when it is made. All else is chosen for each solve ([`Settings`]).
-//! - [`MatrixSet`]'s constructors are the only place that checks data; an [`Error`] is only for bad
-//!   input. Not converging is a [`Status`], never an error and never silent.
-//! - The iteration stops on ĝ = ‖G‖_F / √p in the gauge Σ_i w_i Dⁱ_aa = 1, a measure free of units,
-//!   of n and of the scale of B.
-//! - The answer is the same to the last bit on one thread or many.
-//! - Derivatives can be checked: [`Evaluation`] gives loss and gradient, [`Hessian`] the second
-//!   derivatives, at any B.
+//! Every criterion and method accepts Hermitian matrices of [`c64`] numbers, such as cross-spectral
+//! matrices. B is then complex.
+//!
+//! ```
+//! use codiag::{MatrixSet, Settings, c64, diagonalize, synthetic};
+//! let made = synthetic::Synthetic::complex(50, 5, 0.0, 0);
+//! let set: MatrixSet<c64> = MatrixSet::new(&made.data, 50, 5)?;
+//! let result = diagonalize(&set, &Settings::default())?;
+//! assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8);
+//! # Ok::<(), codiag::Error>(())
+//! ```
+//!
+//! # Algorithms
+//!
+//! All methods for the likelihood and the Frobenius criterion update B ← (I + E)B, so gradient and
+//! Hessian are those of E ↦ L((I + E)B). For the likelihood they are
+//!
+//! ```text
+//! G_ab   = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab
+//! H_abcd = δ_ac M^a_bd + δ_ad δ_bc,   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ]
+//! Γ_ab   = Σ_i w_i Dⁱ_bb / Dⁱ_aa      (determines the Hessian if all Dⁱ are diagonal)
+//! ```
+//!
+//! - [`Method::Newton`]: a truncated Newton method. Conjugate gradients use the exact Hessian,
+//!   which is stored as the p matrices M^a, and the step is followed by an exact line search.
+//!   Convergence is quadratic, on noisy data too. For least squares it is a damped Gauss–Newton
+//!   method, which changes to the exact Hessian near the solution where residuals are large.
+//! - [`Method::QuasiNewton`]: Algorithm 1 of Ablin, Cardoso & Gramfort, "Beyond Pham's algorithm
+//!   for joint diagonalization" (ESANN 2019).
+//! - [`Method::Pham`]: Pham, "Joint approximate diagonalization of positive definite Hermitian
+//!   matrices" (SIAM J. Matrix Anal. Appl., 2001).
+//! - [`Method::RowWise`]: alternating minimization over the rows of B, provided for comparison.
+//! - [`Method::Jacobi`]: Jacobi rotations (Cardoso & Souloumiac, SIAM J. Matrix Anal. Appl., 1996).
+//! - [`Method::Acdc`], [`Method::Uwedge`], [`Method::Ffdiag`]: the methods of Yeredor (2002), of
+//!   Tichavský & Yeredor (2009), and of Ziehe, Laskov, Nolte & Müller (2004).
+//!
+//! # Guarantees
+//!
+//! - The constructors of [`MatrixSet`] check all data. Invalid input is an [`Error`]; a solve that
+//!   does not converge is not an error, but is reported by its [`Status`].
+//! - The stopping rule does not depend on the units of the data, on the number of matrices, or on
+//!   the scale of B. For the likelihood the gradient norm is ĝ = ‖G‖_F / √p, with rows of B scaled
+//!   so that Σ_i w_i Dⁱ_aa = 1.
+//! - Results do not depend on the number of threads, to the last bit.
+//! - Derivatives can be inspected at any B: [`Evaluation`] returns the loss and the gradient,
+//!   [`Hessian`] the second derivatives.
+//!
+//! # Features and build profile
+//!
+//! - `signals` (default): the module `signals`, which separates the sources of recordings.
+//! - `synthetic` (default): the module `synthetic`, with the data sets of the paper and covariance
+//!   matrices of a MEG recording. The latter come from MNE-Python's test data and are licensed
+//!   under BSD-3-Clause (`data/LICENSE-mne-python.txt`); everything else is under MIT.
+//! - `serde`: results, records and inspections implement `Serialize`.
+//! - `ndarray`, `nalgebra`: conversions of [`Matrix`] from and to the matrices of these crates, and
+//!   `MatrixSet::from_array` for three-dimensional arrays.
+//!
+//! Unoptimized builds are about 150 times slower. To optimize dependencies, including codiag, in
+//! debug builds, add to `Cargo.toml`:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
 
 mod setters;
 
@@ -117,7 +159,7 @@ mod settings;
 mod threads;
 mod tuning;
 
-// Some of its products serve recordings alone.
+// Some items are used only by the feature `signals`.
 #[cfg_attr(not(feature = "signals"), allow(dead_code, unused_imports))]
 mod linalg;
 pub mod npy;
@@ -132,6 +174,7 @@ mod init;
 
 mod checkpoint;
 mod compiled;
+mod conversions;
 mod diagonalize;
 mod evaluation;
 mod inspect;
@@ -166,7 +209,7 @@ pub use stability::{Resample, resample};
 pub use threads::release_threads;
 pub use tracker::{Tracker, TrackerSettings};
 
-/// For the project's own benchmarks; not part of the interface.
+/// Items used by the project's own benchmarks; not part of the public interface.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {

@@ -1,4 +1,4 @@
-//! Amounts of memory: their notation, and whether they are available.
+//! Amounts of memory: notation, arithmetic and availability.
 
 mod available;
 
@@ -6,7 +6,7 @@ pub(crate) use available::available;
 
 use std::fmt;
 
-/// An amount of memory in bytes: `2GB`, `1.5 GiB`, `500MB`, or a plain number.
+/// Amount of memory in bytes, parsed from strings such as `2GB`, `1.5 GiB`, `500MB` or `1000000`.
 ///
 /// ```
 /// use codiag::Memory;
@@ -37,11 +37,11 @@ impl fmt::Display for Memory {
 }
 
 impl Memory {
-    /// An amount that overflows.
+    /// An amount too large to be represented.
     pub(crate) const UNCOUNTABLE: Self = Self(u64::MAX);
 
-    /// The memory of an array of `f64` with these dimensions, [`UNCOUNTABLE`](Self::UNCOUNTABLE) on
-    /// overflow.
+    /// Returns the memory of an array of `f64` with these dimensions, or
+    /// [`UNCOUNTABLE`](Self::UNCOUNTABLE) on overflow.
     pub(crate) fn of_numbers(dimensions: &[usize]) -> Self {
         let bytes = dimensions.iter().try_fold(8_u64, |bytes, size| {
             bytes.checked_mul(u64::try_from(*size).ok()?)
@@ -53,12 +53,12 @@ impl Memory {
         }
     }
 
-    /// The sum of two amounts.
+    /// Returns the sum of two amounts.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// A multiple of the amount.
+    /// Returns a multiple of the amount.
     pub(crate) fn times(self, count: usize) -> Self {
         Self(self.0.saturating_mul(count as u64))
     }
@@ -70,7 +70,7 @@ impl Memory {
     }
 }
 
-/// The number of things of this size that fit into memory together, from 1 to `most`.
+/// Returns how many objects of size `each` fit into memory together, between 1 and `most`.
 pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
     if each.times(most).0 < MIN_CHECKED_BYTES {
         return most;
@@ -83,10 +83,11 @@ pub(crate) fn count_that_fits(most: usize, each: Memory) -> usize {
     }
 }
 
-/// Smaller amounts are not checked.
+/// Smaller amounts than this are not checked.
 pub(crate) const MIN_CHECKED_BYTES: u64 = 16 << 20;
 
-/// The largest number from 1 to `most` whose memory, which grows with it, is at most `available`.
+/// Returns the largest number from 1 to `most` for which `needs`, a nondecreasing function, is at
+/// most `available`; None if there is none.
 pub(crate) fn largest_that_fits(
     most: usize,
     available: Memory,

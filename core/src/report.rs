@@ -1,4 +1,4 @@
-//! What a solve says while it runs, and what it returns.
+//! Records of a solve while it runs, and its result.
 
 mod stability;
 
@@ -9,40 +9,42 @@ use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 pub use stability::Stability;
 
-/// Why a solve ended.
+/// Reason why a solve ended.
 ///
 /// ```
 /// use codiag::{Settings, Status, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 8, 0.3, 0);
-/// let answer = diagonalize(&set, &Settings::default().max_iter(1))?;
-/// // Not converging is no error: B is the best so far, and whoever asked decides.
-/// assert_eq!(answer.status, Status::MaxIter);
-/// assert_eq!(answer.status.to_string(), "max_iter");
+/// let result = diagonalize(&set, &Settings::default().max_iter(1))?;
+/// // A solve that does not converge is not an error: B is the best point found.
+/// assert_eq!(result.status, Status::MaxIter);
+/// assert_eq!(result.status.to_string(), "max_iter");
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// ĝ fell to the tolerance.
+    /// The gradient norm ĝ reached the tolerance.
     Converged,
-    /// The iteration limit came first.
+    /// The maximum number of iterations was reached.
     MaxIter,
-    /// No step decreases the loss any more, be it for rounding; the best point is returned.
+    /// No step decreases the loss further, for example because of rounding; the best point is
+    /// returned.
     Stalled,
-    /// The observer asked to stop.
+    /// The observer stopped the solve.
     Interrupted,
-    /// Columns of A have become collinear, or otherwise dependent, as least squares may have it: the fit can be
-    /// improved for ever by components that grow and cancel each other, and has no minimum there.
+    /// Columns of A have become collinear or otherwise linearly dependent, which can happen for
+    /// least squares: components grow without bound while they cancel each other, and the fit has
+    /// no minimum.
     Collinear,
 }
 
 impl Status {
-    /// Whether ĝ fell to the tolerance.
+    /// Whether the gradient norm ĝ reached the tolerance.
     pub fn is_converged(self) -> bool {
         self == Self::Converged
     }
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
@@ -64,18 +66,18 @@ impl fmt::Display for Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// On a sample of the matrices, or on a few combinations of them: to improve the start, or to
-    /// estimate how reproducible the components are. Such points are shown to observers, but are not in
-    /// the history, and their losses compare with no other.
+    /// A solve of a sample of the matrices, or of a few combinations of them, to improve the
+    /// starting point or to estimate the stability of the components. Observers see these points,
+    /// but the history does not contain them, and their losses are not comparable with others.
     Sample,
-    /// On all matrices, in single precision.
+    /// A solve of all matrices in single precision.
     Single,
-    /// On all matrices, in double precision.
+    /// A solve of all matrices in double precision.
     Full,
 }
 
 impl Stage {
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sample => "sample",
@@ -85,33 +87,34 @@ impl Stage {
     }
 }
 
-/// What kind of step led to a point.
+/// Kind of the step that led to a point.
 ///
 /// ```
 /// use codiag::{Method, Settings, StepKind, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
-/// let answer = diagonalize(&set, &Settings::default().method(Method::Pham))?;
-/// assert_eq!(answer.history[0].kind, StepKind::Init);
-/// assert!(answer.history[1..].iter().all(|record| record.kind == StepKind::Sweep));
+/// let result = diagonalize(&set, &Settings::default().method(Method::Pham))?;
+/// assert_eq!(result.history[0].kind, StepKind::Init);
+/// assert!(result.history[1..].iter().all(|record| record.kind == StepKind::Sweep));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepKind {
-    /// None: this is the start.
+    /// No step: the point is the starting point.
     Init,
     /// A quasi-Newton step.
     QuasiNewton,
     /// A Newton step.
     Newton,
-    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs, or of AC-DC over all columns.
+    /// A sweep of Pham's algorithm or of Jacobi rotations over all pairs, or of AC-DC over all
+    /// columns.
     Sweep,
     /// A step of U-WEDGE or FFDIAG.
     Wedge,
 }
 
 impl StepKind {
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -123,54 +126,55 @@ impl StepKind {
     }
 }
 
-/// One point of a solve: where it stands after `iteration` steps.
+/// State of a solve after `iteration` steps.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
-/// let answer = diagonalize(&synthetic::noisy(50, 8, 0.1, 0), &Settings::default())?;
-/// for record in &answer.history {
+/// let result = diagonalize(&synthetic::noisy(50, 8, 0.1, 0), &Settings::default())?;
+/// for record in &result.history {
 ///     println!("{:3}  loss {:.6}  gradient {:.1e}", record.iteration, record.loss, record.gradient_norm);
 /// }
-/// let last = answer.history.last().expect("the start is recorded too");
-/// assert_eq!(last.iteration, answer.n_iter);
-/// assert!(last.gradient_norm <= 1e-8 && last.loss < answer.history[0].loss);
+/// let last = result.history.last().expect("the starting point is recorded too");
+/// assert_eq!(last.iteration, result.n_iter);
+/// assert!(last.gradient_norm <= 1e-8 && last.loss < result.history[0].loss);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
-    /// Which start it belongs to: 0 for the one asked for, then the further ones of
-    /// [`Settings::restarts`](crate::Settings::restarts), then the resamples of
-    /// [`Settings::stability`](crate::Settings::stability), which are samples.
+    /// Number of the solve: 0 for the first starting point, then the additional ones
+    /// ([`Settings::n_restarts`](crate::Settings::n_restarts)), then the resamples
+    /// ([`Settings::n_resamples`](crate::Settings::n_resamples)), whose stage is [`Stage::Sample`].
     pub start: usize,
-    /// The stage of the solve.
+    /// Stage of the solve.
     pub stage: Stage,
-    /// 0 for the start.
+    /// Number of iterations so far; 0 for the starting point.
     pub iteration: usize,
-    /// Seconds since the solve began.
+    /// Time since the solve began, in seconds.
     pub seconds: f64,
-    /// The loss here; of the stage in single precision to about seven digits.
+    /// Loss at this point; accurate to about seven digits in single precision.
     pub loss: f64,
-    /// ĝ here.
+    /// Gradient norm ĝ at this point.
     pub gradient_norm: f64,
-    /// The decrease of the loss that the quadratic model predicts from here; for Pham's method,
-    /// what the pairs of the sweep that led here predicted together.
+    /// Decrease of the loss that the quadratic model predicts from this point. For Pham's method it
+    /// is the sum of the decreases predicted for the pairs of the sweep that led here.
     pub decrement: f64,
-    /// The kind of step that led here.
+    /// Kind of the step that led to this point.
     pub kind: StepKind,
-    /// Its length, the share of its direction that was taken; the largest sine of the angles of a sweep of rotations; 0 for the start.
+    /// Step length: the fraction of the search direction that was taken, or the largest sine of the
+    /// angles of a sweep of rotations; 0 for the starting point.
     pub step: f64,
-    /// The conjugate gradient iterations it took.
+    /// Number of conjugate gradient iterations that computed the step.
     pub cg_iterations: usize,
-    /// What it cost, and all steps before it, in transforms of the whole set.
+    /// Cumulative cost of the solve in data passes; one pass transforms all matrices once.
     pub passes: f64,
 }
 
-/// The value of a field of a [`Record`].
+/// Value of a field of a [`Record`].
 ///
 /// ```
 /// use codiag::{Record, Settings, RecordValue, diagonalize, synthetic};
-/// /// A record as a line of CSV.
+/// /// Formats a record as a line of CSV.
 /// fn line(record: &Record) -> String {
 ///     let fields = record.fields().map(|(_, value)| match value {
 ///         RecordValue::Flag(flag) => flag.to_string(),
@@ -181,14 +185,14 @@ pub struct Record {
 ///     });
 ///     fields.join(",")
 /// }
-/// let answer = diagonalize(&synthetic::noisy(20, 3, 0.1, 0), &Settings::default())?;
-/// assert!(line(&answer.history[0]).starts_with("0,full,0,"));
+/// let result = diagonalize(&synthetic::noisy(20, 3, 0.1, 0), &Settings::default())?;
+/// assert!(line(&result.history[0]).starts_with("0,full,0,"));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RecordValue {
-    /// A yes or no.
+    /// A boolean.
     Flag(bool),
     /// A count.
     Count(usize),
@@ -199,12 +203,12 @@ pub enum RecordValue {
 }
 
 impl Record {
-    /// All fields by name, in order: what JSON, CSV and Python show of a record.
+    /// Returns all fields with their names, in the order used in JSON, CSV and Python.
     ///
     /// ```
     /// let set = codiag::synthetic::noisy(20, 3, 0.1, 0);
-    /// let answer = codiag::diagonalize(&set, &codiag::Settings::default())?;
-    /// let names: Vec<&str> = answer.history[0].fields().iter().map(|field| field.0).collect();
+    /// let result = codiag::diagonalize(&set, &codiag::Settings::default())?;
+    /// let names: Vec<&str> = result.history[0].fields().iter().map(|field| field.0).collect();
     /// assert_eq!(names[..3], ["start", "stage", "iteration"]);
     /// # Ok::<(), codiag::Error>(())
     /// ```
@@ -274,7 +278,7 @@ mod serialized {
         }
     }
 
-    /// What a stability was learned from.
+    /// Numbers of trials from which a stability was estimated.
     struct Trials {
         starts: usize,
         resamples: usize,
@@ -289,7 +293,7 @@ mod serialized {
         }
     }
 
-    /// Everything, matrices as lists of rows, complex numbers as lists of two.
+    /// Serializes all fields: matrices as lists of rows, complex numbers as lists of two numbers.
     impl<T: Scalar + Serialize> Serialize for Diagonalization<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut fields = serializer.serialize_struct("Diagonalization", 16)?;
@@ -319,7 +323,7 @@ mod serialized {
     }
 }
 
-/// Follows a solve. Any closure from a record and the current B will do.
+/// Receives the progress of a solve. Closures that take a record and the current B implement it.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -327,14 +331,14 @@ mod serialized {
 ///     if record.seconds > 60.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// };
 /// let set = codiag::synthetic::noisy(20, 5, 0.1, 0);
-/// let answer = codiag::diagonalize_with(&set, &codiag::Settings::default(), &mut observer)?;
-/// assert!(answer.status.is_converged());
+/// let result = codiag::diagonalize_with(&set, &codiag::Settings::default(), &mut observer)?;
+/// assert!(result.status.is_converged());
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Observer<T = f64> {
-    /// Called at the start and after each iteration with B as it stands, in the channels of the
-    /// input: it can be given as a start, also to a set that is reduced in rank. `Break` ends the
-    /// solve with [`Status::Interrupted`].
+    /// Called at the starting point and after each iteration with the current B, which acts on the
+    /// channels of the input. It can be used as a starting point, also for a set reduced in rank.
+    /// Returning `Break` ends the solve with [`Status::Interrupted`].
     fn observe(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()>;
 }
 
@@ -344,81 +348,85 @@ impl<T, F: FnMut(&Record, &Matrix<T>) -> ControlFlow<()>> Observer<T> for F {
     }
 }
 
-/// The pair of components that is hardest to tell apart.
+/// The least separable pair of components, and its identifiability margin.
 ///
 /// ```
 /// use codiag::{MatrixSet, Settings, diagonalize};
 /// // The powers of the last two sources are proportional: 1 and 2, 3 and 6.
 /// let data = [5.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0, //
 ///             1.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 6.0];
-/// let answer = diagonalize(&MatrixSet::new(&data, 2, 3)?, &Settings::default())?;
-/// let hardest = answer.identifiability.expect("there are pairs");
-/// assert!(hardest.margin.abs() < 1e-10, "any mixture of the two serves as well");
+/// let result = diagonalize(&MatrixSet::new(&data, 2, 3)?, &Settings::default())?;
+/// let least = result.identifiability.expect("there is more than one component");
+/// assert!(least.margin.abs() < 1e-10, "any mixture of the two is a solution");
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identifiability {
-    /// Zero if any mixture of the two serves as well: Γ_ab Γ_ba − 1 for the likelihood, if their powers
-    /// are proportional over the set; Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² as a share of their energies for the
-    /// Frobenius criterion, if their diagonal entries are equal in all matrices.
+    /// Identifiability margin, which is zero if any mixture of the two components is a solution.
+    /// For the likelihood it is Γ_ab Γ_ba − 1, which is zero if their powers are proportional over
+    /// the set. For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² relative to their
+    /// energies, which is zero if their diagonal entries are equal in all matrices. For least
+    /// squares it is the squared sine of the angle between their diagonal entries Λⁱ_aa and Λⁱ_bb,
+    /// as vectors over the set.
     pub margin: f64,
-    /// The two components, as rows of B.
+    /// The two components, as row indices of B.
     pub pair: (usize, usize),
 }
 
-/// The answer.
+/// Result of a solve.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
 /// let set = synthetic::noisy(100, 4, 0.1, 0);
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// // The power of component 0 in each matrix; over the set, its mean is 1.
-/// let powers: Vec<f64> = (0..100).map(|i| answer.powers[(i, 0)]).collect();
+/// let result = diagonalize(&set, &Settings::default())?;
+/// // Power of component 0 in each matrix; its mean over the set is 1.
+/// let powers: Vec<f64> = (0..100).map(|i| result.powers[(i, 0)]).collect();
 /// assert!((powers.iter().sum::<f64>() / 100.0 - 1.0).abs() < 1e-6);
-/// // The matrix that fits least.
-/// let worst = (0..100).max_by(|i, j| answer.residuals[*i].total_cmp(&answer.residuals[*j]));
-/// assert!(answer.residuals[worst.expect("there are matrices")] >= answer.loss);
-/// // B and A undo each other.
-/// assert!(((&answer.b * &answer.a)[(2, 2)] - 1.0).abs() < 1e-12);
+/// // The matrix that is fitted worst.
+/// let worst = (0..100).max_by(|i, j| result.residuals[*i].total_cmp(&result.residuals[*j]));
+/// assert!(result.residuals[worst.expect("there are matrices")] >= result.loss);
+/// // A is the inverse of B.
+/// assert!(((&result.b * &result.a)[(2, 2)] - 1.0).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagonalization<T = f64> {
-    /// The filters, one per row: B Cⁱ Bᴴ are as diagonal as can be. r×p for a set reduced to rank r.
+    /// Filters, one per row, which make B Cⁱ Bᴴ as diagonal as possible; r×p for a set reduced to
+    /// rank r, otherwise p×p.
     pub b: Matrix<T>,
-    /// The patterns, one per column: B A = I.
+    /// Patterns, one per column: B A = I.
     pub a: Matrix<T>,
-    /// What was minimized.
+    /// Criterion that was minimized.
     pub criterion: Criterion,
-    /// Why the solve ended.
+    /// Reason why the solve ended.
     pub status: Status,
-    /// How many iterations it took.
+    /// Number of iterations.
     pub n_iter: usize,
-    /// The loss at B: zero if all B Cⁱ Bᴴ are diagonal.
+    /// Loss at B, which is zero if all B Cⁱ Bᴴ are diagonal.
     pub loss: f64,
-    /// ĝ at B.
+    /// Gradient norm ĝ at B.
     pub gradient_norm: f64,
-    /// One record for the start and one per iteration.
+    /// One record for the starting point and one per iteration.
     pub history: Vec<Record>,
-    /// Each matrix's own share of the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ); their
-    /// weighted mean is the loss.
+    /// Contribution of each matrix to the loss, for the likelihood ½ (Σ_a log Dⁱ_aa − log det Dⁱ).
+    /// Their weighted mean is the loss.
     pub residuals: Vec<f64>,
-    /// The powers Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix, one column per component.
+    /// Powers Dⁱ_aa, or Λⁱ_aa for least squares: one row per matrix, one column per component.
     pub powers: Matrix,
-    /// The components hardest to tell apart; None if there is only one.
+    /// The least separable pair of components; None if there is only one component.
     pub identifiability: Option<Identifiability>,
-    /// The losses of all starts tried, the first being the one asked for; of a further start that was given
-    /// up, the loss where it was, and of one that was not the best, where that could be told.
+    /// Final losses from all starting points, in their order. The loss of a solve that was stopped
+    /// early is its loss at that point.
     pub start_losses: Vec<f64>,
-    /// How surely each component comes again; None if that was not asked for
-    /// ([`Settings::stability`](crate::Settings::stability), or restarts in
-    /// [`SortBy::Stability`](crate::SortBy::Stability)), or if nothing could be tried.
+    /// Stability of each component: how reproducible it is. None if it was not requested by
+    /// [`Settings::n_resamples`](crate::Settings::n_resamples), or by restarts together with
+    /// [`SortBy::Stability`](crate::SortBy::Stability), or if there were no trials.
     pub stability: Option<Stability>,
 }
 
 impl<T: Scalar> Diagonalization<T> {
-    /// The ratio of the largest to the smallest singular value of B.
+    /// Returns the ratio of the largest to the smallest singular value of B.
     pub fn condition_number(&self) -> f64 {
         let values = linalg::singular_values(&self.b).unwrap_or_default();
         match (values.first(), values.last()) {
@@ -427,12 +435,12 @@ impl<T: Scalar> Diagonalization<T> {
         }
     }
 
-    /// Dⁱ = B Cⁱ Bᴴ for all matrices of a set, row-major one after the other.
+    /// Returns Dⁱ = B Cⁱ Bᴴ for all matrices of a set, each in row-major order, concatenated.
     pub fn transform(&self, set: &crate::MatrixSet<T>) -> Vec<T> {
         set.transform(&self.b)
     }
 
-    /// Puts component `order[a]` into row a, times the sign or phase `phases[a]`.
+    /// Moves component `order[a]` to row a and multiplies it by the sign or phase `phases[a]`.
     pub(crate) fn rearrange(&mut self, order: &[usize], phases: &[T]) {
         let (b, a, powers) = (&self.b, &self.a, &self.powers);
         self.b = Matrix::from_fn(b.rows(), b.columns(), |x, c| b[(order[x], c)] * phases[x]);
@@ -442,18 +450,18 @@ impl<T: Scalar> Diagonalization<T> {
         self.powers = Matrix::from_fn(powers.rows(), powers.columns(), |i, x| {
             powers[(i, order[x])]
         });
-        if let Some(hardest) = &mut self.identifiability {
-            let place = |component| order.iter().position(|o| *o == component);
-            let pair = place(hardest.pair.0).zip(place(hardest.pair.1));
-            hardest.pair = pair.map_or(hardest.pair, |(x, y)| (x.min(y), x.max(y)));
+        if let Some(least) = &mut self.identifiability {
+            let position = |component| order.iter().position(|o| *o == component);
+            let pair = position(least.pair.0).zip(position(least.pair.1));
+            least.pair = pair.map_or(least.pair, |(x, y)| (x.min(y), x.max(y)));
         }
         if let Some(stability) = &mut self.stability {
             stability.rearrange(order);
         }
     }
 
-    /// Puts the most stable components first, if their stability is known.
-    pub(crate) fn order_by_stability(&mut self) {
+    /// Sorts the components by decreasing stability, if it is known.
+    pub(crate) fn sort_by_stability(&mut self) {
         if let Some(stability) = &self.stability {
             let order = stability.order();
             self.rearrange(&order, &vec![T::ONE; order.len()]);

@@ -1,7 +1,7 @@
 //! Chainable setters for structs of options that are `non_exhaustive`.
 
-/// One setter for each field, named like the field. Setters of the optional fields, which are
-/// `None` by default, take a value or an `Option`.
+/// Generates one setter for each field, with the name of the field. Setters of the optional fields,
+/// which are `None` by default, take a value or an `Option`.
 macro_rules! setters {
     (
         $name:ident { $($field:ident: $type:ty),* $(,)? }

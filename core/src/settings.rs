@@ -1,4 +1,4 @@
-//! What a caller can choose.
+//! The settings of a solve.
 
 use std::str::FromStr;
 
@@ -36,36 +36,39 @@ impl FromStr for Method {
     }
 }
 
-/// Where the iteration starts.
+/// Starting point of the iteration.
 ///
 /// ```
 /// use codiag::{Settings, Init, diagonalize, synthetic};
 /// let set = synthetic::noisy(50, 6, 0.1, 0);
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// let again = Settings::default().init(Init::Given(answer.b)).tol(1e-7);
-/// assert_eq!(diagonalize(&set, &again)?.n_iter, 0);
+/// let result = diagonalize(&set, &Settings::default())?;
+/// let settings = Settings::default().init(Init::Given(result.b)).tol(1e-7);
+/// assert_eq!(diagonalize(&set, &settings)?.n_iter, 0);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Init {
-    /// The rotation that makes a few principal combinations of the whitened set most diagonal
-    /// together: often close to the answer, and the answer itself if the set can be diagonalized
-    /// exactly.
+    /// The rotation that jointly diagonalizes a few principal combinations of the whitened matrices
+    /// as well as possible. It is often close to the solution, and is the solution if the set can
+    /// be diagonalized exactly. For the likelihood over orthogonal B it is the eigenvectors of
+    /// Σ_i w_i Cⁱ Cⁱ; for least squares, generalized eigenvectors of principal combinations of the
+    /// matrices, refined by U-WEDGE.
     #[default]
     Spectral,
-    /// The whitener of the mean, as in the paper.
+    /// The whitener of the mean matrix, as in Ablin, Cardoso & Gramfort (2019). Over orthogonal B,
+    /// and for least squares, the eigenvectors of the mean matrix.
     Whitener,
-    /// The identity.
+    /// The identity matrix.
     Identity,
-    /// A given matrix B: its own answer is returned as it is.
+    /// A given real matrix B.
     Given(Matrix),
-    /// The same with complex numbers, for sets of Hermitian matrices.
+    /// A given complex matrix B, for sets of Hermitian matrices.
     GivenComplex(Matrix<c64>),
 }
 
 impl Init {
-    /// A given matrix B, of real or complex numbers.
+    /// Returns [`Init::Given`] for a real matrix B, and [`Init::GivenComplex`] for a complex one.
     ///
     /// ```
     /// use codiag::{Matrix, Init};
@@ -112,7 +115,7 @@ impl FromStr for SortBy {
     }
 }
 
-/// The settings of a solve.
+/// Settings of a solve.
 ///
 /// ```
 /// use codiag::{Method, Settings};
@@ -122,41 +125,52 @@ impl FromStr for SortBy {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The method.
+    /// Optimization method (default Newton's method).
     pub method: Method,
-    /// The start.
+    /// Starting point (default [`Init::Spectral`]).
     pub init: Init,
-    /// Whether B stays orthogonal: common principal components. Not for Pham's method and the row-wise one.
+    /// Whether B is restricted to orthogonal (if complex, unitary) matrices, which gives common
+    /// principal components (default false). Not supported by Pham's and the row-wise method, nor
+    /// by least squares; the Frobenius criterion always implies it.
     pub orthogonal: bool,
-    /// Stops when ĝ is at most this: for the likelihood ‖G‖_F / √p in the gauge of unit mean powers.
+    /// Tolerance of the gradient norm ĝ at which the solve has converged (default 1e-8). For the
+    /// likelihood, ĝ = ‖G‖_F / √p with rows of B scaled to unit mean powers.
     pub tol: f64,
-    /// Stops after this many iterations (sweeps, for Pham's method, Jacobi's and AC-DC).
+    /// Maximum number of iterations (default 1000). An iteration of Pham's method, of Jacobi
+    /// rotations and of AC-DC is one sweep.
     pub max_iter: usize,
-    /// The floor of the determinants Γ_ab Γ_ba − 1 of the quasi-Newton blocks.
+    /// Lower bound of the determinants Γ_ab Γ_ba − 1 of the quasi-Newton method's 2×2 blocks
+    /// (default 1e-4).
     pub lambda_min: f64,
-    /// How often the quasi-Newton method halves a step before it gives up.
+    /// Maximum number of times that a step of the quasi-Newton method, or of any method over
+    /// orthogonal B, is halved; if the loss still does not decrease, the solve has stalled (default
+    /// 10).
     pub max_halvings: usize,
-    /// Number of further, deterministic starts; the result of lowest loss is kept. For the likelihood,
-    /// starts come in rounds of five, which begin at the best point so far with three fifths of its
-    /// components mixed; Newton's method gives one up as soon as it is not expected to win. Several
-    /// starts are solved at a time if the set is small and in memory.
+    /// Number of additional starting points, which are deterministic; the result of lowest loss is
+    /// kept (default 0). For the likelihood they come in rounds of five: each starts at the best
+    /// point so far with three fifths of its components mixed at random. Newton's method stops a
+    /// solve early if it is not expected to reach a lower loss. Solves run in parallel if the set
+    /// is small and in memory.
     pub n_restarts: usize,
-    /// How many resamples of the matrices, drawn with replacement, are solved to learn how surely each component
-    /// comes again: [`Diagonalization::stability`](crate::Diagonalization::stability). Only for matrices in memory.
+    /// Number of bootstrap resamples of the matrices used to estimate how reproducible each
+    /// component is (default 0: not estimated). The result is
+    /// [`Diagonalization::stability`](crate::Diagonalization::stability). The matrices must be in
+    /// memory.
     pub n_resamples: usize,
-    /// In what order components come. By stability, something must have been tried: resamples or restarts,
-    /// all of which are then followed to their end.
+    /// Order of the components (default [`SortBy::Contrast`]). [`SortBy::Stability`] requires
+    /// `n_resamples` or `n_restarts`, and no start is then stopped early.
     pub sort_by: SortBy,
-    /// Whether B is brought to its canonical form: unit mean powers, components ordered by how
-    /// much their power varies over the set, the largest entry of each pattern positive. For the
-    /// other criteria components are ordered by their energy, and rows of B (Frobenius) or columns of A
-    /// (least squares) have unit norm.
+    /// Whether B is returned in canonical form (default true): unit mean powers, components sorted
+    /// by how much their power varies over the set, the largest entry of each pattern positive. For
+    /// the other criteria, components are sorted by energy, and rows of B (Frobenius) or columns of
+    /// A (least squares) have unit norm.
     pub canonical: bool,
-    /// Whether rows of B are rescaled to unit mean powers at every iteration. Losses do not
-    /// depend on it, but the gradient does: without it, the tolerance is not free of units.
+    /// Whether rows of B are rescaled to unit mean powers at every iteration (default true). The
+    /// loss does not depend on it, but the gradient does: without it, the meaning of `tol` depends
+    /// on the units of the data.
     pub rescale: bool,
-    /// The exact Hessian is not stored, but applied by passes over the set, if it would take more
-    /// bytes than this.
+    /// Maximum size of the stored Hessian in bytes (default 1 GiB). A larger Hessian is not stored:
+    /// each of its products with a vector takes a pass over the data.
     pub hessian_memory: usize,
 }
 
@@ -196,11 +210,11 @@ setters!(Settings {
     hessian_memory: usize,
 });
 
-/// More resamples are taken for a mistake.
+/// Larger numbers of resamples are rejected as mistakes.
 const MAX_RESAMPLES: usize = 1_000_000;
 
 impl Settings {
-    /// Checks the ranges.
+    /// Checks that all settings are in their ranges and agree with each other and the criterion.
     pub(crate) fn check(&self, criterion: Criterion) -> Result<(), Error> {
         let positive = |setting, value: f64| {
             if value.is_finite() && value > 0.0 {
@@ -229,7 +243,7 @@ impl Settings {
             ));
         }
         if self.sort_by == SortBy::Stability && self.n_resamples == 0 && self.n_restarts == 0 {
-            return Err(Error::Conflict(Conflict::OrderUntried));
+            return Err(Error::Conflict(Conflict::StabilityNotEstimated));
         }
         Ok(())
     }

@@ -1,4 +1,7 @@
-//! The paper's data sets from seeds, MEG covariances, and Amari's distance.
+//! Synthetic data sets, covariance matrices of a MEG recording, and Amari's distance.
+//!
+//! Experiments (a), (b) and (c) are those of Ablin, Cardoso & Gramfort (2019). All sets are
+//! deterministic functions of a seed.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -8,7 +11,7 @@ use crate::error::{MemoryRemedy, Setting};
 use crate::linalg::{self, Matrix, Scalar, c64};
 use crate::{Error, MatrixSet, Memory};
 
-/// Synthetic matrices with the mixing that made them.
+/// Synthetic matrices with their mixing matrix.
 ///
 /// ```
 /// use codiag::synthetic::Synthetic;
@@ -20,18 +23,18 @@ use crate::{Error, MatrixSet, Memory};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Synthetic<T = f64> {
-    /// n·p·p numbers, one row-major matrix after the other.
+    /// The matrices as n·p·p numbers, each in row-major order.
     pub data: Vec<T>,
-    /// The number of matrices.
+    /// Number of matrices.
     pub n: usize,
-    /// Their size.
+    /// Size of the matrices.
     pub p: usize,
-    /// The mixing matrix A: its inverse diagonalizes the noiseless set.
+    /// Mixing matrix A, whose inverse diagonalizes the noiseless set.
     pub mixing: Matrix<T>,
 }
 
 impl<T: Scalar> Synthetic<T> {
-    /// Fails if there are no matrices, or they do not fit into memory.
+    /// Returns an error if n or p is 0, or if the matrices do not fit into memory.
     fn check(n: usize, p: usize) -> Result<(), Error> {
         if n == 0 || p == 0 {
             return Err(Error::Shape {
@@ -48,16 +51,17 @@ impl<T: Scalar> Synthetic<T> {
 }
 
 impl Synthetic {
-    /// Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ, with A and Rⁱ of independent standard normal entries and Λⁱ
-    /// diagonal with entries uniform on (0, 1): experiments (a), σ = 0, and (b), σ = 0.1.
+    /// Generates positive definite matrices Cⁱ = A Λⁱ Aᵀ + σ² Rⁱ Rⁱᵀ. A and Rⁱ have independent
+    /// standard normal entries, and Λⁱ is diagonal with entries uniform on (0, 1). These are
+    /// experiments (a), with σ = 0, and (b), with σ = 0.1.
     ///
     /// # Panics
-    /// If there is not enough memory for them.
+    /// If there is not enough memory.
     pub fn new(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         Self::generate(n, p, sigma, seed)
     }
 
-    /// Like [`Synthetic::new`], with an error in place of a panic.
+    /// Generates matrices like [`Synthetic::new`], but returns an error instead of panicking.
     ///
     /// ```
     /// use codiag::Error;
@@ -77,25 +81,25 @@ impl Synthetic {
 }
 
 impl Synthetic<c64> {
-    /// Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ, with A and Rⁱ of independent complex normal
-    /// entries, whose real and imaginary parts have variance ½.
+    /// Generates Hermitian positive definite matrices Cⁱ = A Λⁱ Aᴴ + σ² Rⁱ Rⁱᴴ. A and Rⁱ have
+    /// independent complex normal entries, whose real and imaginary parts have variance ½.
     ///
     /// ```
     /// use codiag::synthetic::{Synthetic, amari_distance};
     /// use codiag::{Settings, diagonalize};
     /// let made = Synthetic::complex(50, 5, 0.0, 0);
-    /// let answer = diagonalize(&made.set()?, &Settings::default())?;
-    /// assert!(amari_distance(&answer.b, &made.mixing) < 1e-8);
+    /// let result = diagonalize(&made.set()?, &Settings::default())?;
+    /// assert!(amari_distance(&result.b, &made.mixing) < 1e-8);
     /// # Ok::<(), codiag::Error>(())
     /// ```
     ///
     /// # Panics
-    /// If there is not enough memory for them.
+    /// If there is not enough memory.
     pub fn complex(n: usize, p: usize, sigma: f64, seed: u64) -> Self {
         Self::generate(n, p, sigma, seed)
     }
 
-    /// Like [`Synthetic::complex`], with an error in place of a panic.
+    /// Generates matrices like [`Synthetic::complex`], but returns an error instead of panicking.
     ///
     /// # Errors
     /// If n or p is 0, or there is not enough memory.
@@ -134,25 +138,25 @@ impl<T: Scalar> Synthetic<T> {
         Self { data, n, p, mixing }
     }
 
-    /// The set, equally weighted.
+    /// Returns the matrices as a set with equal weights.
     ///
     /// # Errors
-    /// If a matrix is not positive definite, as may happen without noise for an ill-conditioned
-    /// mixing.
+    /// If a matrix is not positive definite, which can happen without noise if the mixing matrix is
+    /// ill-conditioned.
     pub fn set(&self) -> Result<MatrixSet<T>, Error> {
         MatrixSet::new(&self.data, self.n, self.p)
     }
 }
 
-/// n·p·p.
+/// Returns n·p·p.
 fn numbers(n: usize, p: usize) -> usize {
     let numbers = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     numbers.unwrap_or_else(|| {
-        panic!("{n} matrices of {p} x {p} have more numbers than can be counted")
+        panic!("{n} matrices of size {p} x {p} are too large: their number of entries overflows")
     })
 }
 
-/// A standard normal number; of a complex one, both parts have variance ½.
+/// Draws a standard normal number; the parts of a complex one have variance ½.
 fn normal<T: Scalar>(rng: &mut StdRng) -> T {
     let real: f64 = rng.sample(StandardNormal);
     if T::PLANES == 1 {
@@ -162,25 +166,29 @@ fn normal<T: Scalar>(rng: &mut StdRng) -> T {
     T::from_parts(real, imaginary) * std::f64::consts::FRAC_1_SQRT_2
 }
 
-/// Symmetric matrices that need not be positive definite, n·p·p numbers, and their rotation Q:
-/// Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2, with Λⁱ diagonal and Λⁱ, Nⁱ of independent standard normal
-/// entries. Q diagonalizes the noiseless set.
+/// Generates symmetric matrices that are in general not positive definite, with orthogonal mixing:
+/// Cⁱ = Qᵀ Λⁱ Q + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; Λⁱ and Nⁱ have independent standard normal
+/// entries.
+///
+/// Returns the matrices as n·p·p numbers, and Q, which diagonalizes the noiseless set.
 ///
 /// ```
 /// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
 /// let (data, q) = synthetic::indefinite(30, 5, 0.0, 0);
 /// let options = SetOptions::default().criterion(Criterion::Frobenius);
 /// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// assert!(synthetic::amari_distance(&answer.b, &q.transpose()) < 1e-10);
+/// let result = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&result.b, &q.transpose()) < 1e-10);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn indefinite(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
     rotated(n, p, sigma, seed)
 }
 
-/// Like [`indefinite`] with complex entries: Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2 and
-/// their unitary Q.
+/// Generates Hermitian matrices Cⁱ = Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, the complex version of
+/// [`indefinite`].
+///
+/// Returns the matrices and the unitary Q.
 pub fn indefinite_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
     rotated(n, p, sigma, seed)
 }
@@ -193,23 +201,28 @@ fn rotated<T: Scalar>(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<T>, Mat
     (symmetric(n, &q, sigma, &mut rng), q)
 }
 
-/// Like [`indefinite`] with a mixing A of independent standard normal entries in place of a
-/// rotation: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2, and A, whose inverse diagonalizes the noiseless set.
+/// Generates symmetric matrices that are in general not positive definite, with a general mixing
+/// matrix: Cⁱ = A Λⁱ Aᵀ + σ (Nⁱ + Nⁱᵀ)/2. Λⁱ is diagonal; A, Λⁱ and Nⁱ have independent standard
+/// normal entries.
+///
+/// Returns the matrices as n·p·p numbers, and A, whose inverse diagonalizes the noiseless set.
 ///
 /// ```
 /// use codiag::{Criterion, MatrixSet, SetOptions, Settings, diagonalize, synthetic};
 /// let (data, mixing) = synthetic::mixed(30, 5, 0.0, 0);
 /// let options = SetOptions::default().criterion(Criterion::LeastSquares);
 /// let set = MatrixSet::with_options(&data, 30, 5, &options)?;
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// assert!(synthetic::amari_distance(&answer.b, &mixing) < 1e-10);
+/// let result = diagonalize(&set, &Settings::default())?;
+/// assert!(synthetic::amari_distance(&result.b, &mixing) < 1e-10);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<f64>, Matrix) {
     mixed_of(n, p, sigma, seed)
 }
 
-/// Like [`mixed`] with complex entries: Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ (Nⁱ + Nⁱᴴ)/2, and A.
+/// Generates Hermitian matrices Cⁱ = A Λⁱ Aᴴ + σ (Nⁱ + Nⁱᴴ)/2, the complex version of [`mixed`].
+///
+/// Returns the matrices and A.
 pub fn mixed_complex(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<c64>, Matrix<c64>) {
     mixed_of(n, p, sigma, seed)
 }
@@ -226,12 +239,12 @@ pub(crate) fn mixed_of<T: Scalar>(
     (data, adjoint.adjoint())
 }
 
-/// A matrix of independent standard normal numbers.
+/// Draws a matrix of independent standard normal numbers.
 fn square<T: Scalar>(p: usize, rng: &mut StdRng) -> Matrix<T> {
     Matrix::from_fn(p, p, |_, _| normal(rng))
 }
 
-/// n matrices Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, row-major one after the other.
+/// Draws n matrices Qᴴ Λⁱ Q + σ (Nⁱ + Nⁱᴴ)/2, each in row-major order.
 fn symmetric<T: Scalar>(n: usize, q: &Matrix<T>, sigma: f64, rng: &mut StdRng) -> Vec<T> {
     let p = q.rows();
     let mut data = Vec::with_capacity(numbers(n, p));
@@ -242,8 +255,8 @@ fn symmetric<T: Scalar>(n: usize, q: &Matrix<T>, sigma: f64, rng: &mut StdRng) -
         let noise: Matrix<T> = square(p, rng);
         for a in 0..p {
             for b in 0..=a {
-                let both = noise[(a, b)] + noise[(b, a)].conj();
-                let value = matrix[(a, b)] + both * (0.5 * sigma);
+                let sum = noise[(a, b)] + noise[(b, a)].conj();
+                let value = matrix[(a, b)] + sum * (0.5 * sigma);
                 (matrix[(a, b)], matrix[(b, a)]) = (value, value.conj());
             }
             matrix[(a, a)] = T::from_real(matrix[(a, a)].real());
@@ -253,58 +266,59 @@ fn symmetric<T: Scalar>(n: usize, q: &Matrix<T>, sigma: f64, rng: &mut StdRng) -
     data
 }
 
-/// Experiment (a): a set that can be diagonalized exactly.
+/// Generates the set of experiment (a), which can be diagonalized exactly.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
-/// let answer = diagonalize(&synthetic::exact(100, 5, 0), &Settings::default())?;
-/// assert!(answer.loss.abs() < 1e-10);
+/// let result = diagonalize(&synthetic::exact(100, 5, 0), &Settings::default())?;
+/// assert!(result.loss.abs() < 1e-10);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Panics
-/// If the seed's mixing is so ill-conditioned that a matrix is numerically singular.
+/// If the mixing matrix of this seed is so ill-conditioned that a matrix is numerically singular.
 pub fn exact(n: usize, p: usize, seed: u64) -> MatrixSet {
     noisy(n, p, 0.0, seed)
 }
 
-/// Experiment (b): a set with noise of standard deviation `sigma`.
+/// Generates the set of experiment (b), with noise of standard deviation `sigma`.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
-/// let answer = diagonalize(&synthetic::noisy(100, 5, 0.1, 0), &Settings::default())?;
-/// assert!(answer.status.is_converged() && answer.loss > 1e-4);
+/// let result = diagonalize(&synthetic::noisy(100, 5, 0.1, 0), &Settings::default())?;
+/// assert!(result.status.is_converged() && result.loss > 1e-4);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Panics
-/// If `sigma` is zero and the seed's mixing so ill-conditioned that a matrix is numerically
-/// singular.
+/// If `sigma` is zero and the mixing matrix of this seed is so ill-conditioned that a matrix is
+/// numerically singular.
 pub fn noisy(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet {
     Synthetic::new(n, p, sigma, seed)
         .set()
         .expect("synthetic matrices are positive definite")
 }
 
-/// Like [`noisy`] with complex entries: Hermitian matrices.
+/// Generates a set of Hermitian matrices, the complex version of [`noisy`].
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
-/// let answer = diagonalize(&synthetic::hermitian(100, 5, 0.1, 0), &Settings::default())?;
-/// assert!(answer.status.is_converged() && answer.loss > 1e-4);
+/// let result = diagonalize(&synthetic::hermitian(100, 5, 0.1, 0), &Settings::default())?;
+/// assert!(result.status.is_converged() && result.loss > 1e-4);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Panics
-/// Those of [`noisy`].
+/// If `sigma` is zero and the mixing matrix of this seed is so ill-conditioned that a matrix is
+/// numerically singular.
 pub fn hermitian(n: usize, p: usize, sigma: f64, seed: u64) -> MatrixSet<c64> {
     Synthetic::complex(n, p, sigma, seed)
         .set()
         .expect("synthetic matrices are positive definite")
 }
 
-/// Amari's distance of B A to a scaled permutation: 0 if B inverts the mixing A up to order, scale
-/// and, for complex ones, phase, at most 1.
+/// Computes Amari's distance of B A to a scaled permutation matrix. It is 0 if B inverts the mixing
+/// matrix A up to order, scale and (if complex) phase, and at most 1.
 ///
 /// ```
 /// use codiag::Matrix;
@@ -336,7 +350,7 @@ pub fn amari_distance<T: Scalar>(b: &Matrix<T>, a: &Matrix<T>) -> f64 {
     (rows + columns) / (2.0 * p as f64 * (p as f64 - 1.0))
 }
 
-/// The sensors of the MEG recording.
+/// Sensors of the MEG recording.
 ///
 /// ```
 /// use codiag::synthetic::{Sensors, meg};
@@ -350,8 +364,9 @@ pub enum Sensors {
     Gradiometers,
 }
 
-/// Experiment (c): covariances of 100 segments of 0.24 s of the MNE sample recording, reduced to 40
-/// principal components of unit variance. n·p·p numbers with n = 100, p = 40.
+/// Returns the matrices of experiment (c) as n·p·p numbers with n = 100 and p = 40: covariance
+/// matrices of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal
+/// components of unit variance.
 ///
 /// ```
 /// use codiag::MatrixSet;
@@ -361,7 +376,8 @@ pub enum Sensors {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
-/// From MNE-Python's test data (BSD-3-Clause, see `data/LICENSE-mne-python.txt` in the package).
+/// The data come from MNE-Python's test data (BSD-3-Clause; see `data/LICENSE-mne-python.txt` in
+/// the package).
 pub fn meg(sensors: Sensors) -> Vec<f64> {
     const N: usize = 100;
     const P: usize = 40;

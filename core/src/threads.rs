@@ -1,42 +1,43 @@
 //! Loops over blocks on one thread, or on the threads of a rayon pool.
 //!
-//! The calling thread takes items from the queue that it shares with its helpers, so nested loops
+//! The calling thread processes items of the same queue as its helper threads, so nested loops
 //! cannot deadlock.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
-/// Runs loops over blocks with results that do not depend on the number of threads.
+/// Threads that run loops over blocks. Results do not depend on their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Workers {
-    /// The calling thread.
+    /// The calling thread only.
     #[default]
     One,
-    /// The calling thread and helpers of a pool; at most this many threads together.
+    /// The calling thread and helper threads of a pool, with the maximum number of threads in
+    /// total.
     Many(Pool, usize),
 }
 
-/// A thread pool: the one kept between solves, or (None) rayon's global pool.
+/// A thread pool: the pool cached between solves, or rayon's global pool if None.
 type Pool = Option<Arc<ThreadPool>>;
 
-/// Loops with fewer multiply-adds run on one thread.
+/// Minimum number of multiply-adds of a loop that runs on several threads.
 const MIN_PARALLEL_MULTIPLY_ADDS: usize = 500_000;
 
-/// Sets are summed in at most 32 groups: more threads would be idle.
+/// Maximum number of threads. Sets are summed in at most 32 groups, so more threads would be idle.
 const MAX_THREADS: usize = 32;
 
 impl Workers {
-    /// At most `threads` threads (default: those of the global pool) for passes over n matrices of
-    /// size p×p; one thread if the passes are short.
+    /// Returns at most `threads` threads (default: those of the global pool) for data passes over n
+    /// matrices of size p×p, or one thread if the passes are short.
     pub fn new(threads: Option<usize>, n: usize, p: usize) -> Self {
         Self::for_work(threads, n * p * p * p)
     }
 
-    /// At most `threads` threads (default: those of the global pool) for loops with that many
-    /// multiply-adds; one thread if the loops are short.
+    /// Returns at most `threads` threads (default: those of the global pool) for loops with this
+    /// number of multiply-adds, or one thread if the loops are short.
     pub fn for_work(threads: Option<usize>, multiply_adds: usize) -> Self {
-        if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS || pools_are_lost() {
+        if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS || is_forked_child() {
             return Self::One;
         }
         let count = threads.unwrap_or_else(rayon::current_num_threads);
@@ -44,12 +45,12 @@ impl Workers {
             (0 | 1, _) => Self::One,
             (count, None) => Self::Many(None, count),
             (count, Some(_)) => {
-                kept_pool(count - 1).map_or(Self::One, |pool| Self::Many(Some(pool), count))
+                cached_pool(count - 1).map_or(Self::One, |pool| Self::Many(Some(pool), count))
             }
         }
     }
 
-    /// These workers, or one thread if a loop with that many multiply-adds is short.
+    /// Returns these workers, or one thread if a loop with this number of multiply-adds is short.
     pub fn if_worthwhile(&self, multiply_adds: usize) -> &Self {
         if multiply_adds < MIN_PARALLEL_MULTIPLY_ADDS {
             &Self::One
@@ -58,7 +59,7 @@ impl Workers {
         }
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     pub fn count(&self) -> usize {
         match self {
             Self::One => 1,
@@ -69,7 +70,7 @@ impl Workers {
     /// Calls `work` on every item, in any order.
     pub fn each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync + Send) {
         let (pool, count) = match self {
-            Self::Many(pool, count) if items.len() > 1 && !pools_are_lost() => (pool, *count),
+            Self::Many(pool, count) if items.len() > 1 && !is_forked_child() => (pool, *count),
             _ => return items.iter_mut().for_each(work),
         };
         let helpers = count.min(items.len()) - 1;
@@ -86,7 +87,7 @@ impl Workers {
         });
     }
 
-    /// The results of `work` on every item, in the items' order.
+    /// Returns the results of `work` on every item, in the order of the items.
     pub fn map<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -99,7 +100,7 @@ impl Workers {
         });
         let results = slots.into_iter().map(|(_, _, result)| result);
         results
-            .map(|r| r.expect("each item is worked on"))
+            .map(|r| r.expect("every item is processed"))
             .collect()
     }
 }
@@ -111,36 +112,37 @@ fn in_place_scope<'a, R>(pool: &Pool, run: impl FnOnce(&Scope<'a>) -> R) -> R {
     }
 }
 
-/// The pool kept between solves, with as many threads as were ever needed at once.
-static KEPT: Mutex<Pool> = Mutex::new(None);
+/// The pool cached between solves. Its size is the largest number of helper threads requested so
+/// far.
+static CACHED_POOL: Mutex<Pool> = Mutex::new(None);
 
-/// A pool of at least that many threads, or None if the system cannot start them. A larger pool
-/// replaces the kept one, whose threads end with the last solve that uses them.
-fn kept_pool(threads: usize) -> Pool {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept
+/// Returns a pool of at least this number of threads, or None if the system cannot start them. A
+/// larger pool replaces the cached one, whose threads end with the last solve that uses them.
+fn cached_pool(threads: usize) -> Pool {
+    let mut cached = CACHED_POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    if cached
         .as_ref()
         .is_none_or(|pool| pool.current_num_threads() < threads)
     {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
-        *kept = Some(Arc::new(pool));
+        *cached = Some(Arc::new(pool));
     }
-    kept.clone()
+    cached.clone()
 }
 
-/// Whether this process was forked from the one that started the pools: it has their data, but not
-/// their threads, and waiting for these would never end.
-fn pools_are_lost() -> bool {
+/// Whether this process was forked from the one that started the pools. It then has their data but
+/// not their threads, so that waiting for them would block forever.
+fn is_forked_child() -> bool {
     static OWNER: OnceLock<u32> = OnceLock::new();
     *OWNER.get_or_init(std::process::id) != std::process::id()
 }
 
-/// Ends the threads that are kept for the next solve.
+/// Ends the threads that are cached for the next solve.
 ///
-/// Solves with a given number of threads ([`SetOptions::threads`](crate::SetOptions::threads))
-/// share one pool of at most 31 helpers, which stays asleep between solves. This releases it;
-/// solves under way keep theirs until they end. Without a given number, the threads are those of
-/// rayon's global pool, which cannot be released.
+/// Solves with a given number of threads ([`SetOptions::n_jobs`](crate::SetOptions::n_jobs)) share
+/// one pool of at most 31 helper threads, which is idle between solves. This function releases the
+/// pool; running solves use it until they end. Without a given number, solves use rayon's global
+/// pool, which cannot be released.
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, release_threads, synthetic};
@@ -150,7 +152,10 @@ fn pools_are_lost() -> bool {
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub fn release_threads() {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    CACHED_POOL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
 }
 
 #[cfg(test)]
@@ -158,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_pool_serves_every_number_of_threads() {
+    fn one_pool_serves_all_numbers_of_threads() {
         for count in [2, 5, 3, 40] {
             let workers = Workers::for_work(Some(count), usize::MAX);
             assert_eq!(workers.count(), count.min(MAX_THREADS));
@@ -166,12 +171,12 @@ mod tests {
             workers.each(&mut items, |x| *x += 1);
             assert_eq!(items, (1..=100).collect::<Vec<_>>());
         }
-        let kept = || KEPT.lock().unwrap().clone();
-        let pool = kept().expect("a pool is kept");
+        let cached = || CACHED_POOL.lock().unwrap().clone();
+        let pool = cached().expect("a pool is cached");
         assert_eq!(pool.current_num_threads(), MAX_THREADS - 1);
         release_threads();
         // Another test may have started a pool meanwhile.
-        assert!(kept().is_none_or(|other| !Arc::ptr_eq(&other, &pool)));
+        assert!(cached().is_none_or(|other| !Arc::ptr_eq(&other, &pool)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::{Error, diagonalize_with};
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
-/// // A window of 30 matrices, each of which has 0.9 of the weight of the one after it.
+/// // A window of 30 matrices; the weight of each is 0.9 times that of the next one.
 /// let settings = TrackerSettings { window: 30, forgetting: 0.9, ..TrackerSettings::default() };
 /// let mut tracker = Tracker::new(3, settings)?;
 /// tracker.push(&synthetic::Synthetic::new(40, 3, 0.1, 0).data)?;
@@ -26,22 +26,24 @@ use crate::{Error, diagonalize_with};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackerSettings {
-    /// Number of matrices that are kept.
+    /// Number of most recent matrices that are kept.
     pub window: usize,
     /// The forgetting factor λ, above 0 and at most 1: the weight of a matrix is multiplied by λ
     /// for each later one. The effective number of matrices is about 1/(1 − λ).
     pub forgetting: f64,
-    /// The criterion, see [`SetOptions`].
+    /// Criterion that is minimized; see
+    /// [`SetOptions::criterion`](SetOptions#structfield.criterion).
     pub criterion: Criterion,
-    /// The rank, see [`SetOptions`]. [`Rank::Auto`] is decided by the first push.
+    /// Number of components; see [`SetOptions`]. [`Rank::Auto`] is determined by the first push.
     pub n_components: Rank,
-    /// The shrinkage, see [`SetOptions`].
+    /// Shrinkage of each matrix; see [`SetOptions`].
     pub shrinkage: f64,
-    /// Whether matrices are made symmetric, see [`SetOptions`].
+    /// Whether matrices are symmetrized; see [`SetOptions`].
     pub symmetrize: bool,
-    /// Number of threads; None chooses it by the amount of work.
+    /// Number of threads; None chooses it from the amount of work.
     pub n_jobs: Option<usize>,
-    /// Settings of each update. The start is that of the first one; later ones start at B.
+    /// Settings of each update. Their starting point applies to the first update; later updates
+    /// start at the previous B.
     pub solve: Settings,
 }
 
@@ -99,16 +101,18 @@ impl TrackerSettings {
 ///
 /// the criterion of the window under weights that decay with age: λ
 /// ([`TrackerSettings::forgetting`]) for each later matrix, times the matrix's own u_i (default:
-/// 1). The matrices are kept, since the logarithms of the diagonals of all Dⁱ cannot be computed
-/// from sums. The criterion does not depend on how the matrices were grouped when they were pushed.
+/// 1). The formula is that of the likelihood; the other criteria use the same weights. The matrices
+/// are stored, since the logarithms of the diagonals of all Dⁱ cannot be computed from sums. The
+/// criterion does not depend on how the matrices were grouped when they were pushed.
 ///
-/// Each update starts at the previous B. One matrix among many moves the minimizer little, so that
-/// Newton's method needs two or three iterations, more if components are hardly separable. The cost
-/// of an update in time and memory depends on the window and on [`Settings::max_iter`], not
-/// on the number of matrices pushed before.
+/// Each update starts at the previous B. One matrix among many moves the minimizer little, so
+/// Newton's method needs two or three iterations, or more if components are hardly separable. The
+/// cost of an update in time and memory depends on the window and on [`Settings::max_iter`], not on
+/// the number of matrices pushed before.
 ///
-/// Components keep their rows and signs (if complex, their phases): each is the one whose output
-/// correlates most with that of its row before the update. Their mean power in the window is 1.
+/// Components keep their rows and signs (if complex, their phases) from one update to the next:
+/// each row receives the component whose output correlates most with the previous output of that
+/// row. The mean power of each component in the window is 1.
 ///
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
@@ -116,8 +120,8 @@ impl TrackerSettings {
 /// let made = synthetic::Synthetic::new(60, 5, 0.0, 0);
 /// let mut tracker = Tracker::new(5, TrackerSettings::default())?;
 /// for matrix in made.data.chunks_exact(25) {
-///     let answer = tracker.push(matrix)?;
-///     assert!(answer.status.is_converged());
+///     let result = tracker.push(matrix)?;
+///     assert!(result.status.is_converged());
 /// }
 /// let b = tracker.b().expect("matrices have been pushed");
 /// assert!(synthetic::amari_distance(b, &made.mixing) < 1e-6);
@@ -139,7 +143,7 @@ struct Kept<T> {
 }
 
 impl<T: Scalar> Tracker<T> {
-    /// A tracker of p×p matrices with an empty window.
+    /// Creates a tracker of p×p matrices with an empty window.
     ///
     /// # Errors
     /// If a setting is out of its range.
@@ -159,11 +163,11 @@ impl<T: Scalar> Tracker<T> {
 
     /// Restores a tracker from its [`matrices`](Self::matrices), [`weights`](Self::weights) and
     /// [`b`](Self::b). It continues with identical results. Another B, such as that of an earlier
-    /// recording, is used as the start.
+    /// recording, serves as the starting point.
     ///
     /// # Errors
-    /// If a setting is out of its range, or the matrices or weights are invalid. B is checked by
-    /// the next push.
+    /// If a setting is out of its range, or the matrices or weights are invalid. The next push
+    /// checks B.
     pub fn resume(
         p: usize,
         settings: TrackerSettings,
@@ -179,8 +183,8 @@ impl<T: Scalar> Tracker<T> {
         Ok(tracker)
     }
 
-    /// Adds one matrix or several, p·p numbers each, the oldest first, and updates B once. Returns
-    /// the result for the window, whose matrices are counted from the oldest.
+    /// Adds one or several matrices, p·p numbers each, the oldest first, and updates B once.
+    /// Returns the result for the window, whose matrices are numbered from the oldest.
     ///
     /// # Errors
     /// If the matrices are invalid; the tracker is then unchanged.
@@ -189,8 +193,8 @@ impl<T: Scalar> Tracker<T> {
         self.push_with(matrices, None, &mut unobserved)
     }
 
-    /// Like [`push`](Self::push), with one weight u_i per matrix and an observer. If the observer
-    /// stops the solve, the matrices have been added, and B is the best so far.
+    /// Adds matrices like [`push`](Self::push), with one weight u_i per matrix and an observer. If
+    /// the observer stops the solve, the matrices have been added, and B is the best point found.
     ///
     /// # Errors
     /// If the matrices or weights are invalid; the tracker is then unchanged.
@@ -201,25 +205,25 @@ impl<T: Scalar> Tracker<T> {
         weights: Option<&[f64]>,
         observer: &mut dyn Observer<T>,
     ) -> Result<Diagonalization<T>, Error> {
-        let before = self.before()?;
-        let fresh = self.checked(matrices, weights)?;
-        let leaving = (self.window.len() + fresh.len()).saturating_sub(self.settings.window);
-        let window = || self.window.iter().skip(leaving).chain(&fresh);
+        let before = self.starting_point()?;
+        let added = self.checked(matrices, weights)?;
+        let leaving = (self.window.len() + added.len()).saturating_sub(self.settings.window);
+        let window = || self.window.iter().skip(leaving).chain(&added);
         let options = self.set_options().weights(Some(self.decayed(window())));
         let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
         let settings = self.solve_settings(before.as_ref());
-        let mut answer = diagonalize_with(&set, &settings, observer)?;
+        let mut result = diagonalize_with(&set, &settings, observer)?;
         if let Some(before) = &before {
-            keep_identity(&mut answer, before, &set);
+            match_previous(&mut result, before, &set);
         }
         self.window.drain(..leaving);
-        self.window.extend(fresh);
-        self.b = Some(answer.b.clone());
-        Ok(answer)
+        self.window.extend(added);
+        self.b = Some(result.b.clone());
+        Ok(result)
     }
 
-    /// Checks all given matrices, and keeps those that fit into the window. Errors count matrices
-    /// from the first given one.
+    /// Checks all given matrices, and returns those that fit into the window. Errors number
+    /// matrices from the first given one.
     fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
@@ -237,7 +241,7 @@ impl<T: Scalar> Tracker<T> {
         Ok(kept.skip(n.saturating_sub(self.settings.window)).collect())
     }
 
-    /// u_i λ^age, the age of the last being 0.
+    /// Returns the weights u_i λ^age; the age of the last matrix is 0.
     fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept<T>>) -> Vec<f64> {
         let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
         let mut decay = 1.0;
@@ -250,15 +254,15 @@ impl<T: Scalar> Tracker<T> {
 
     fn set_options(&self) -> SetOptions {
         let rank = match (&self.b, self.settings.n_components) {
-            // Decided by the first push.
+            // Determined by the first push.
             (Some(b), Rank::Auto) => Rank::Exactly(b.rows()),
             (_, rank) => rank,
         };
         self.settings.set_options().n_components(rank)
     }
 
-    /// The B from which the next update starts; None if the start is computed.
-    fn before(&self) -> Result<Option<Matrix<T>>, Error> {
+    /// Returns the B from which the next update starts; None if the starting point is computed.
+    fn starting_point(&self) -> Result<Option<Matrix<T>>, Error> {
         Ok(match (&self.b, &self.settings.solve.init) {
             (Some(b), _) => Some(b.clone()),
             (None, Init::Given(b)) => Some(Matrix::from_real(b)),
@@ -267,7 +271,8 @@ impl<T: Scalar> Tracker<T> {
         })
     }
 
-    /// The settings of the first update; later ones start at B and keep the order and signs.
+    /// Returns the settings of an update: the first one uses those given, later ones start at B and
+    /// keep the order and signs of the components.
     fn solve_settings(&self, before: Option<&Matrix<T>>) -> Settings {
         let settings = self.settings.solve.clone();
         match before {
@@ -276,12 +281,12 @@ impl<T: Scalar> Tracker<T> {
         }
     }
 
-    /// The size p of the matrices.
+    /// Returns the size p of the matrices.
     pub fn channels(&self) -> usize {
         self.p
     }
 
-    /// Number of matrices in the window.
+    /// Returns the number of matrices in the window.
     pub fn len(&self) -> usize {
         self.window.len()
     }
@@ -291,47 +296,47 @@ impl<T: Scalar> Tracker<T> {
         self.window.is_empty()
     }
 
-    /// The matrices of the window, the oldest first, row-major one after the other.
+    /// Returns the matrices of the window, the oldest first, each in row-major order.
     pub fn matrices(&self) -> Vec<T> {
         let entries = self.window.iter().flat_map(|kept| &kept.entries);
         entries.copied().collect()
     }
 
-    /// The own weights u_i of the window's matrices.
+    /// Returns the weights u_i of the window's matrices, without decay.
     pub fn weights(&self) -> Vec<f64> {
         self.window.iter().map(|kept| kept.weight).collect()
     }
 
-    /// The weights u_i λ^age of the window's matrices.
+    /// Returns the weights u_i λ^age of the window's matrices.
     pub fn decayed_weights(&self) -> Vec<f64> {
         self.decayed(self.window.iter())
     }
 
-    /// The filters, one per row, after the last push.
+    /// Returns the filters, one per row, after the last push.
     pub fn b(&self) -> Option<&Matrix<T>> {
         self.b.as_ref()
     }
 }
 
-/// Gives each component the row and the sign or phase of the previous one with whose output it
-/// correlates most over the window, by a greedy assignment. If the mean of the window need not be
-/// positive definite, filters are compared with the previous patterns.
-fn keep_identity<T: Scalar>(
-    answer: &mut Diagonalization<T>,
+/// Reorders components and changes their signs or phases so that they match the previous ones:
+/// pairs are assigned greedily by the correlation of their outputs over the window. If the mean of
+/// the window need not be positive definite, filters are compared with the previous patterns.
+fn match_previous<T: Scalar>(
+    result: &mut Diagonalization<T>,
     before: &Matrix<T>,
     set: &MatrixSet<T>,
 ) {
     let unit = |b: &Matrix<T>| {
         let b = set.summary().to_reduced(b);
-        let gauge = set.criterion().gauge(&b, set.mean());
-        b.scale_rows(&gauge)
+        let scale = set.criterion().row_scale(&b, set.mean());
+        b.scale_rows(&scale)
     };
-    let fresh = unit(&answer.b);
+    let current = unit(&result.b);
     let correlations = if set.criterion().requires_definite() {
-        let half = linalg::product(&fresh, set.mean());
+        let half = linalg::product(&current, set.mean());
         linalg::product_adjoint(&half, &unit(before))
     } else {
-        linalg::product(&fresh, &linalg::inverse(&unit(before)))
+        linalg::product(&current, &linalg::inverse(&unit(before)))
     };
     let r = correlations.rows();
     let mut order = vec![usize::MAX; r];
@@ -343,11 +348,11 @@ fn keep_identity<T: Scalar>(
         });
         let size = |pair: &(usize, usize)| correlations[*pair].abs();
         let best = free.max_by(|x, y| size(x).total_cmp(&size(y)));
-        let (new, old) = best.expect("as many components as before");
+        let (new, old) = best.expect("the number of components is unchanged");
         (order[old], taken[new]) = (new, true);
     }
     // The phase that makes each correlation real and positive.
-    let turn = |(old, new): (usize, &usize)| {
+    let phase = |(old, new): (usize, &usize)| {
         let correlation = correlations[(*new, old)];
         let size = correlation.abs();
         if size > 0.0 {
@@ -356,6 +361,6 @@ fn keep_identity<T: Scalar>(
             T::ONE
         }
     };
-    let phases: Vec<T> = order.iter().enumerate().map(turn).collect();
-    answer.rearrange(&order, &phases);
+    let phases: Vec<T> = order.iter().enumerate().map(phase).collect();
+    result.rearrange(&order, &phases);
 }

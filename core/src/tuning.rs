@@ -1,113 +1,123 @@
-//! The constants that steer the numerics, in one place.
+//! Numerical tuning constants of the solvers.
 
-/// Numerical tuning constants, with the values that all solves use.
+/// Numerical tuning constants; all solves use [`TUNING`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
-    /// Largest forcing term of the truncated Newton method: the residual of the Newton system relative
-    /// to the gradient is min(this, ĝ).
+    /// Largest forcing term of the truncated Newton method (Eisenstat–Walker): the Newton system is
+    /// solved to a relative residual of min(`max_forcing_term`, ĝ).
     pub max_forcing_term: f64,
-    /// Changes of ĝ below this fraction of the tolerance are negligible: the Newton system is solved no
-    /// further, a step that is expected to reach it is the last, and rounding below it is ignored.
+    /// Changes of ĝ below this fraction of the tolerance are negligible: the Newton system is not
+    /// solved more accurately, a step that is expected to reach this level is the last one, and
+    /// smaller rounding errors are ignored.
     pub tolerance_margin: f64,
     /// Maximum number of conjugate gradient iterations.
     pub max_cg_iterations: usize,
-    /// The limit for few matrices, where conjugate gradients take as long as a pass; between this and
-    /// the maximum the limit is 3n/10.
+    /// Minimum of the limit 3n/10 of conjugate gradient iterations, which applies to small n: there
+    /// an iteration costs about as much as a data pass.
     pub min_cg_limit: usize,
-    /// Below this ĝ conjugate gradients may use their full number of iterations.
+    /// Gradient norm ĝ below which conjugate gradients may use `max_cg_iterations`.
     pub full_cg_below: f64,
-    /// Once entries of a step are at their bounds, the limit of iterations is divided by this.
+    /// Divisor of the limit of iterations once entries of a step are at their bounds.
     pub cg_limit_divisor_after_restart: usize,
     /// Maximum number of conjugate gradient iterations for least squares.
     pub max_fit_cg_iterations: usize,
-    /// Largest entry of a step; beyond it the loss is not quadratic.
+    /// Largest entry of a step (box constraint); beyond it the quadratic model is inaccurate.
     pub max_entry: f64,
-    /// Entries beyond this fraction of their bound become active when a step meets a bound.
+    /// Fraction of the bound beyond which entries become active when a step meets a bound.
     pub active_fraction: f64,
-    /// Below this ratio of actual to predicted decrease the trust region shrinks, by `shrink`.
+    /// Ratio of actual to predicted decrease below which the trust region shrinks.
     pub shrink_ratio: f64,
-    /// See `shrink_ratio`.
+    /// Factor by which the trust region shrinks.
     pub shrink: f64,
-    /// Above this ratio the trust region expands, by `expand`.
+    /// Ratio of actual to predicted decrease above which the trust region expands.
     pub expand_ratio: f64,
-    /// See `expand_ratio`.
+    /// Factor by which the trust region expands.
     pub expand: f64,
-    /// The trust region is updated only if the predicted change exceeds this multiple of rounding.
+    /// The trust region is updated only if the predicted change of the loss exceeds this multiple
+    /// of its rounding error.
     pub min_signal_to_rounding: f64,
-    /// A line search stops at a slope of this fraction of that at the start.
+    /// A line search ends where the slope is at most this fraction of the initial slope.
     pub line_search_slope: f64,
-    /// A trial whose minimizer is at a smaller fraction is halved instead.
+    /// Smallest step length that a line search may accept; otherwise the direction is halved.
     pub min_step: f64,
-    /// Remainder of the series of a determinant, as a fraction of the rounding of the loss.
+    /// Largest remainder of the series of log det(I + αE), as a fraction of the rounding error of
+    /// the loss.
     pub series_remainder: f64,
-    /// Below this ĝ the second-order term of the exponential is left out of the Hessian.
+    /// Gradient norm ĝ above which the Hessian includes the second-order term of the exponential.
     pub retraction_term_above: f64,
-    /// Smallest ratio of the eigenvalues of a block of the preconditioner.
+    /// Smallest ratio of the eigenvalues of a 2×2 block of the preconditioner.
     pub preconditioner_floor: f64,
-    /// Where ĝ is expected to be below this, a Hessian is not requested together with the gradient.
+    /// If the next ĝ is expected to be below this value, the Hessian is not requested together with
+    /// the gradient.
     pub last_step_gradient: f64,
-    /// With at most this number of matrices, of at least `unstored_hessian_min_p` components, Hessians are not
-    /// stored.
+    /// The Hessian is not stored for at most this number of matrices with at least
+    /// `unstored_hessian_min_p` components.
     pub unstored_hessian_max_n: usize,
-    /// See `unstored_hessian_max_n`.
+    /// Minimum number of components for which `unstored_hessian_max_n` applies.
     pub unstored_hessian_min_p: usize,
-    /// Least squares uses the exact Hessian where a Gauss–Newton step reduces ĝ by less than this
-    /// factor,
+    /// Least squares changes from the Gauss–Newton model to the exact Hessian if a step reduces ĝ
+    /// by less than this factor.
     pub gauss_newton_min_reduction: f64,
-    /// once ĝ is below this,
+    /// Gradient norm ĝ below which least squares may change to the exact Hessian.
     pub exact_fit_hessian_below: f64,
-    /// and until it is above this.
+    /// Gradient norm ĝ above which least squares returns to the Gauss–Newton model.
     pub exact_fit_hessian_until: f64,
-    /// The damping of least squares is divided by this after a step that brought what was predicted.
+    /// Divisor of the damping of least squares after a step with the predicted decrease.
     pub damping_reduction: f64,
-    /// The stage in single precision begins where ĝ is above this,
+    /// Gradient norm ĝ above which a stage in single precision begins.
     pub single_above: f64,
-    /// ends where it is below this,
+    /// Gradient norm ĝ at which a stage in single precision ends.
     pub single_tolerance: f64,
-    /// and is left out below this number of components,
+    /// Minimum number of components for a stage in single precision.
     pub single_min_p: usize,
-    /// and where the powers of a matrix differ by more than this factor.
+    /// Largest ratio of the powers within a matrix for which single precision is used.
     pub single_max_power_ratio: f64,
-    /// It also ends where updates have multiplied the variance of rounding errors by this.
+    /// Growth of the variance of rounding errors at which a stage in single precision ends.
     pub single_max_error_variance: f64,
     /// Maximum number of stages in single precision.
     pub max_single_stages: usize,
     /// Minimum number of matrices in the sample of a large set; never fewer than 2p.
     pub min_sample: usize,
-    /// Every k-th matrix is taken, for k between this
+    /// Smallest k for which every k-th matrix is sampled; otherwise no sample is used.
     pub min_sample_step: usize,
-    /// and this.
+    /// Largest k for which every k-th matrix is sampled.
     pub max_sample_step: usize,
-    /// ĝ at which the stage on a sample ends: beyond it, the sample's own noise would be fitted.
+    /// Gradient norm ĝ at which the stage on a sample ends; a smaller one would fit the noise of
+    /// the sample.
     pub sample_tolerance: f64,
-    /// ĝ at which the stage on principal combinations ends.
+    /// Gradient norm ĝ at which the stage on principal combinations ends.
     pub combinations_tolerance: f64,
-    /// Maximum number of iterations of that stage.
+    /// Maximum number of iterations of the stage on principal combinations.
     pub max_combination_iterations: usize,
-    /// Number of iterations without a smaller ĝ, once changes of the loss are rounding, after which a
-    /// solve ends.
+    /// Number of iterations without a decrease of ĝ after which a solve has stalled, once changes
+    /// of the loss are below rounding.
     pub patience: usize,
-    /// Number of iterations over which the smallest ĝ must decrease by a fraction, or the loss,
+    /// Number of iterations after which a solve has stalled if neither the smallest ĝ nor the loss
+    /// has decreased enough.
     pub stall_iterations: usize,
-    /// which is this for ĝ,
+    /// Minimum relative decrease of the smallest ĝ over `stall_iterations`.
     pub stall_gradient_decrease: f64,
-    /// and this for the loss.
+    /// Minimum relative decrease of the loss over `stall_iterations`.
     pub stall_loss_decrease: f64,
-    /// Number of iterations with components that cancel each other after which a fit ends.
-    pub max_cancelled_iterations: usize,
-    /// Updated matrices are recomputed only if their error variance is this many times larger,
+    /// Number of iterations with components that cancel each other after which a least-squares fit
+    /// ends as collinear.
+    pub max_canceled_iterations: usize,
+    /// Updated matrices are recomputed only if their error variance is this many times that of
+    /// recomputed ones.
     pub drift_min_gain: f64,
-    /// and larger than this fraction of a component's power,
+    /// Relative error of a component's power below which updated matrices are not recomputed.
     pub drift_negligible: f64,
-    /// or if their mean has drifted by more than this.
+    /// Largest relative drift of the mean of updated matrices before they are recomputed.
     pub max_mean_drift: f64,
-    /// How much smaller than its mean a power may be in single matrices, in a bound of errors.
+    /// Assumed ratio of the mean power of a component to its smallest power in a single matrix, in
+    /// the bound of the gradient's rounding error.
     pub power_range: f64,
-    /// Multiply-adds of a pass from which on several solves do not run at the same time.
+    /// Number of multiply-adds of a data pass from which each solve is parallelized itself, instead
+    /// of running several solves in parallel.
     pub parallel_passes_from: usize,
 }
 
-/// The values.
+/// The values of all tuning constants.
 pub(crate) const TUNING: Tuning = Tuning {
     max_forcing_term: 0.1,
     tolerance_margin: 0.1,
@@ -151,7 +161,7 @@ pub(crate) const TUNING: Tuning = Tuning {
     stall_iterations: 100,
     stall_gradient_decrease: 0.01,
     stall_loss_decrease: 1e-10,
-    max_cancelled_iterations: 10,
+    max_canceled_iterations: 10,
     drift_min_gain: 10.0,
     drift_negligible: 1e-10,
     max_mean_drift: 1e-9,
@@ -159,5 +169,5 @@ pub(crate) const TUNING: Tuning = Tuning {
     parallel_passes_from: 100_000_000,
 };
 
-/// Default of the memory that a Hessian may take, in bytes.
+/// Default of the maximum size of a stored Hessian, in bytes.
 pub(crate) const DEFAULT_HESSIAN_MEMORY: usize = 1 << 30;

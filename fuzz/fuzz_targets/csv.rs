@@ -1,4 +1,4 @@
-//! Matrices as text, in the three endings it may have.
+//! Matrices in text files with the extensions .csv, .tsv and .txt.
 #![no_main]
 
 mod program;
@@ -6,6 +6,6 @@ mod program;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {
-    let ending = ["csv", "tsv", "txt"][content.len() % 3];
-    program::read("check @", ending, content);
+    let extension = ["csv", "tsv", "txt"][content.len() % 3];
+    program::run_on_file("check @", extension, content);
 });

@@ -1,4 +1,4 @@
-//! Recordings, as .npy and as text, and what is known of them.
+//! Recordings in .npy and in text files.
 #![no_main]
 
 mod program;
@@ -6,10 +6,10 @@ mod program;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {
-    let rest = "--segments 4 --rate 20 --components 3 --max-iter 5 --quiet";
+    let arguments = "separate @ --n-segments 4 --sfreq 20 --n-components 3 --max-iter 5 --quiet";
     match content.split_first() {
-        Some((0, text)) => program::read(&format!("separate @ {rest}"), "csv", text),
-        Some((_, array)) => program::read(&format!("separate @ {rest}"), "npy", array),
+        Some((0, text)) => program::run_on_file(arguments, "csv", text),
+        Some((_, array)) => program::run_on_file(arguments, "npy", array),
         None => {}
     }
 });

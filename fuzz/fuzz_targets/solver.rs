@@ -1,15 +1,15 @@
-//! The solver, on arbitrary small sets: what holds of every solve is what `make soak` asks.
+//! The solver on arbitrary small sets, with the checks of `make soak`.
 #![no_main]
 
-#[path = "../../core/examples/soak/exact.rs"]
-mod exact;
-#[path = "../../core/examples/soak/judge.rs"]
-mod judge;
+#[path = "../../core/examples/soak/checks.rs"]
+mod checks;
+#[path = "../../core/examples/soak/exact_gradient.rs"]
+mod exact_gradient;
 
-use codiag::{Criterion, Rank, SetOptions, Settings, Init};
+use codiag::{Criterion, Init, Rank, SetOptions, Settings};
 use libfuzzer_sys::fuzz_target;
 
-/// The bytes one after the other, and zeros after the last.
+/// A sequence of bytes, followed by zeros.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -27,7 +27,7 @@ impl Bytes<'_> {
         usize::from(self.next()) % limit
     }
 
-    /// Mostly small multiples of 1/16, which meet each other; now and then any number.
+    /// Usually a small multiple of 1/16, so that ties occur; sometimes an arbitrary number.
     fn number(&mut self) -> f64 {
         match self.next() {
             255 => f64::from_le_bytes(std::array::from_fn(|_| self.next())),
@@ -56,11 +56,12 @@ fuzz_target!(|content: &[u8]| {
                     (parts[1][low], parts[1][high]) = (y, -y);
                 }
             }
-            // So that definite sets are met too.
+            // Make some sets positive definite.
             parts[0][i * p * p + a * p + a] += if flag(1) { 8.0 * p as f64 } else { 0.0 };
         }
     }
-    // Units of the channels: now and then all the same, from 1e-60 to 1e60; now and then different ones, up to condition numbers of 1e12.
+    // Units of the channels: sometimes a common one from 1e-60 to 1e60, sometimes different ones
+    // with condition numbers up to 1e12.
     let common = 10.0_f64.powf(match bytes.below(4) {
         0 => (bytes.number() * 7.5).clamp(-30.0, 30.0),
         _ => 0.0,
@@ -82,28 +83,31 @@ fuzz_target!(|content: &[u8]| {
         data.extend(imaginary);
     }
     let rank = if flag(2) { Rank::Auto } else { Rank::Full };
-    let start = match (flag(3), flag(4)) {
+    let init = match (flag(3), flag(4)) {
         (true, true) => Init::Identity,
         (true, false) => Init::Whitener,
         _ => Init::Spectral,
     };
-    let case = judge::Case {
+    let case = checks::Case {
         n,
         p,
         data,
         complex,
-        options: SetOptions::default().criterion(criterion).n_components(rank).n_jobs(1),
+        options: SetOptions::default()
+            .criterion(criterion)
+            .n_components(rank)
+            .n_jobs(1),
         settings: Settings::default()
             .method(method)
-            .init(start)
+            .init(init)
             .orthogonal(flag(5))
             .n_restarts(usize::from(flag(6)))
             .hessian_memory(if flag(7) { 0 } else { 1 << 30 })
             .max_iter(60),
-        sound: false,
-        kind: "bytes",
+        valid: false,
+        kind: "fuzzed",
     };
-    if let Err(problem) = judge::judge(&case) {
+    if let Err(problem) = checks::check_case(&case) {
         panic!("{problem}: {case:?}");
     }
 });

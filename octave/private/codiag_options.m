@@ -1,52 +1,58 @@
 function options = codiag_options(varargin)
-% The options of codiag with their defaults, checked.
+% Returns the options of codiag: the defaults, replaced by validated pairs of names and values.
 
-options = struct('criterion', 'likelihood', 'method', 'newton', 'start', 'spectral', 'weights', [], ...
-                 'orthogonal', false, 'rank', 'full', 'shrinkage', 0, 'symmetrize', false, 'tol', 1e-8, ...
-                 'max_iter', 1000, 'restarts', 0, 'canonical', true, 'threads', [], 'callback', [], ...
-                 'verbose', false, 'stability', 0);
+options = struct('criterion', 'likelihood', 'method', 'newton', 'init', 'spectral', 'weights', [], ...
+                 'orthogonal', false, 'n_components', [], 'shrinkage', 0, 'symmetrize', false, 'tol', 1e-8, ...
+                 'max_iter', 1000, 'n_restarts', 0, 'canonical', true, 'n_jobs', [], 'callback', [], ...
+                 'verbose', false, 'n_resamples', 0, 'sort_by', 'contrast');
 if mod(numel(varargin), 2) == 1
-    error('codiag:options', 'options come as pairs of a name and a value');
+    error('codiag:options', 'options must be pairs of a name and a value');
 end
+names = fieldnames(options)';
 for k = 1:2:numel(varargin)
     name = varargin{k};
-    if ~ischar(name) || ~isfield(options, lower(name))
-        if ~ischar(name), name = class(name); end
-        error('codiag:options', 'there is no option ''%s'', only %s', name, strjoin(fieldnames(options)', ', '));
+    if ~ischar(name)
+        error('codiag:options', 'the name of an option must be a string, got %s', class(name));
+    end
+    if ~isfield(options, lower(name))
+        error('codiag:options', 'unknown option ''%s''; %s', name, codiag_suggestion(name, names));
     end
     options.(lower(name)) = varargin{k + 1};
 end
-one_of('criterion', options.criterion, {'likelihood', 'frobenius', 'least-squares'});
-one_of('method', options.method, ...
-       {'newton', 'quasi-newton', 'pham', 'row-wise', 'jacobi', 'acdc', 'uwedge', 'ffdiag'});
-if ischar(options.start)
-    one_of('start', options.start, {'spectral', 'whitener', 'identity'});
+check_choice('criterion', options.criterion, {'likelihood', 'frobenius', 'least-squares'});
+check_choice('method', options.method, ...
+             {'newton', 'quasi-newton', 'pham', 'row-wise', 'jacobi', 'acdc', 'uwedge', 'ffdiag'});
+check_choice('sort_by', options.sort_by, {'contrast', 'stability'});
+if ischar(options.init)
+    check_choice('init', options.init, {'spectral', 'whitener', 'identity'});
 end
-positive('tol', options.tol);
-counted('max_iter', options.max_iter, 0);
-counted('restarts', options.restarts, 0);
-counted('stability', options.stability, 0);
-if ~isempty(options.threads), counted('threads', options.threads, 1); end
+check_positive('tol', options.tol);
+check_count('max_iter', options.max_iter, 0);
+check_count('n_restarts', options.n_restarts, 0);
+check_count('n_resamples', options.n_resamples, 0);
+if ~isempty(options.n_jobs), check_count('n_jobs', options.n_jobs, 1); end
 if ~(isnumeric(options.shrinkage) && isscalar(options.shrinkage) && options.shrinkage >= 0 && options.shrinkage <= 1)
     error('codiag:options', 'shrinkage must be between 0 and 1');
 end
 end
 
-function one_of(name, value, choices)
-if ~ischar(value) || ~any(strcmp(value, choices))
-    if ~ischar(value), value = class(value); end
-    error('codiag:options', '%s must be one of %s, got ''%s''', name, strjoin(choices, ', '), value);
+function check_choice(name, value, choices)
+if ~ischar(value)
+    error('codiag:options', '%s must be one of %s, got %s', name, strjoin(choices, ', '), class(value));
+end
+if ~any(strcmp(value, choices))
+    error('codiag:options', 'unknown %s ''%s''; %s', name, value, codiag_suggestion(value, choices));
 end
 end
 
-function positive(name, value)
+function check_positive(name, value)
 if ~(isnumeric(value) && isscalar(value) && isfinite(value) && value > 0)
     error('codiag:options', '%s must be a positive number', name);
 end
 end
 
-function counted(name, value, least)
+function check_count(name, value, least)
 if ~(isnumeric(value) && isscalar(value) && isfinite(value) && value == round(value) && value >= least)
-    error('codiag:options', '%s must be a whole number of at least %d', name, least);
+    error('codiag:options', '%s must be an integer of at least %d', name, least);
 end
 end

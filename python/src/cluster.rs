@@ -118,7 +118,7 @@ struct PythonWorkers {
 }
 
 impl SendRequests for PythonWorkers {
-    fn ask(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let responses = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
             let responses = self.send.call1(py, (PyBytes::new(py, request),))?;
             let responses: Vec<PyBackedBytes> = responses.extract(py)?;

@@ -57,7 +57,7 @@ pub fn solve_file(
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_complex_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::complex_watched(file, memory, &for_set, watcher)?;
+                let mut set = OnDisk::complex_with_observer(file, memory, &for_set, watcher)?;
                 solve_working(&mut set, &options, &mut watch)
             }
         });
@@ -67,7 +67,7 @@ pub fn solve_file(
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::new_watched(file, memory, &for_set, watcher)?;
+                let mut set = OnDisk::new_with_observer(file, memory, &for_set, watcher)?;
                 solve_working(&mut set, &options, &mut watch)
             }
         });

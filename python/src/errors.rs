@@ -44,9 +44,10 @@ fn exception(error: &Error, message: String) -> PyErr {
         ) => PyTypeError::new_err(message),
         Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
         // Not caused by the arguments.
-        Error::Answer { .. } | Error::Question | Error::External(_) | Error::Interrupted => {
-            PyRuntimeError::new_err(message)
-        }
+        Error::InvalidResponse { .. }
+        | Error::InvalidRequest
+        | Error::External(_)
+        | Error::Interrupted => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

@@ -10,7 +10,7 @@ use crate::errors::system_error;
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub(crate) fn check_writable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    py.detach(|| codiag_cli::try_place(&path))
+    py.detach(|| codiag_cli::check_writable(&path))
         .map_err(|error| system_error(&error, Some(&path)))
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn check_writable(py: Python<'_>, path: PathBuf) -> PyResult<()> {
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub(crate) fn copy_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()> {
-    py.detach(|| codiag_cli::copy_whole(&source, &target))
+    py.detach(|| codiag_cli::copy_atomically(&source, &target))
         .map_err(|error| system_error(&error, Some(&target)))
 }
 
@@ -26,6 +26,6 @@ pub(crate) fn copy_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyR
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
-    py.detach(|| codiag_cli::write_whole(&path, |out| out.write_all(content)))
+    py.detach(|| codiag_cli::write_atomically(&path, |out| out.write_all(content)))
         .map_err(|error| system_error(&error, Some(&path)))
 }

@@ -121,7 +121,7 @@ impl<T: Scalar + Element> Observer<T> for Watch<T> {
             stop |= self.or_stop(asked);
         }
         if let Some((save, checkpoint)) = &mut self.checkpoint
-            && let Some(best) = checkpoint.offer(record, b)
+            && let Some(best) = checkpoint.update(record, b)
         {
             // A checkpoint that cannot be written ends the solve immediately.
             let saved = Python::attach(|py| saved(py, save, best));

@@ -4,71 +4,76 @@ METHODS <- list(
   "least-squares" = c("newton", "acdc", "uwedge", "ffdiag")
 )
 
-diagonalize <- function(C, weights = NULL, criterion = "likelihood", method = "newton", start = "spectral",
-                        orthogonal = FALSE, rank = "full", shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
-                        max_iter = 1000, restarts = 0, canonical = TRUE, threads = NULL, callback = NULL,
-                        stability = 0, on_failure = c("warn", "stop", "ignore")) {
+diagonalize <- function(C, weights = NULL, criterion = "likelihood", method = "newton", init = "spectral",
+                        orthogonal = FALSE, n_components = NULL, shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
+                        max_iter = 1000, n_restarts = 0, canonical = TRUE, n_jobs = NULL, callback = NULL,
+                        n_resamples = 0, sort_by = "contrast", on_failure = c("warn", "stop", "ignore"), ...) {
   call <- match.call()
-  on_failure <- match.arg(on_failure)
-  answer <- solve_set(
+  stop_if_unused(match.call(expand.dots = FALSE)$..., names(formals(diagonalize)))
+  on_failure <- choice("on_failure", on_failure[1], c("warn", "stop", "ignore"))
+  result <- solve_set(
     C,
-    weights = weights, criterion = criterion, method = method, start = start, orthogonal = orthogonal, rank = rank,
-    shrinkage = shrinkage, symmetrize = symmetrize, tol = tol, max_iter = max_iter, restarts = restarts,
-    canonical = canonical, threads = threads, callback = callback, stability = stability
+    weights = weights, criterion = criterion, method = method, init = init, orthogonal = orthogonal,
+    n_components = n_components, shrinkage = shrinkage, symmetrize = symmetrize, tol = tol, max_iter = max_iter,
+    n_restarts = n_restarts, canonical = canonical, n_jobs = n_jobs, callback = callback, n_resamples = n_resamples,
+    sort_by = sort_by
   )
-  answer$stopped_by_step <- NULL
-  if (!answer$converged && on_failure != "ignore") {
-    told <- sprintf(
+  result$stopped_by_step <- NULL
+  if (!result$converged && on_failure != "ignore") {
+    text <- sprintf(
       "not converged (%s): gradient norm %s after %d iterations, tol = %s",
-      answer$status, number(answer$gradient_norm), answer$n_iter, number(tol)
+      result$status, number(result$gradient_norm), result$n_iter, number(tol)
     )
-    if (on_failure == "stop") stop(told, call. = FALSE)
-    # Who asked to stop need not be told.
-    if (answer$status != "stopped") warning(told, call. = FALSE)
+    if (on_failure == "stop") stop(text, call. = FALSE)
+    # A callback that stops the solve does so on purpose.
+    if (result$status != "interrupted") warning(text, call. = FALSE)
   }
-  answer$method <- method
-  answer$call <- call
-  structure(answer, class = "codiag")
+  result$method <- method
+  result$call <- call
+  structure(result, class = "codiag")
 }
 
-# The answer as a list, of options that are checked here.
-solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "newton", start = "spectral",
-                      orthogonal = FALSE, rank = "full", shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
-                      max_iter = 1000, restarts = 0, canonical = TRUE, threads = NULL, callback = NULL,
-                      stability = 0, stop_step = 0) {
+# Validates the options, solves, and returns the result as a list. `stop_step` ends the solve at the first step of at
+# most this length.
+solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "newton", init = "spectral",
+                      orthogonal = FALSE, n_components = NULL, shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
+                      max_iter = 1000, n_restarts = 0, canonical = TRUE, n_jobs = NULL, callback = NULL,
+                      n_resamples = 0, sort_by = "contrast", stop_step = 0) {
   C <- matrix_set(C)
   shape <- dim(C)
   criterion <- choice("criterion", criterion, names(METHODS))
   method <- choice("method", method, unique(unlist(METHODS)))
-  if (is.character(start)) {
-    start <- choice("start", start, c("spectral", "whitener", "identity"), " or a matrix")
+  if (is.character(init)) {
+    init <- choice("init", init, c("spectral", "whitener", "identity"), " or a matrix")
   } else {
-    if (!is.matrix(start) || !(is.numeric(start) || is.complex(start))) {
-      stop("start must be \"spectral\", \"whitener\", \"identity\" or a matrix", call. = FALSE)
+    if (!is.matrix(init) || !(is.numeric(init) || is.complex(init))) {
+      stop("init must be \"spectral\", \"whitener\", \"identity\" or a matrix", call. = FALSE)
     }
-    if (is.complex(start) && !is.complex(C)) {
-      stop("start must be real, as the matrices are, but it is complex", call. = FALSE)
+    if (is.complex(init) && !is.complex(C)) {
+      stop("init must be real, as the matrices are, but it is complex", call. = FALSE)
     }
-    storage.mode(start) <- if (is.complex(C)) "complex" else "double"
+    storage.mode(init) <- if (is.complex(C)) "complex" else "double"
   }
   if (!is.null(weights)) {
     if (!is.numeric(weights) || length(weights) != shape[3]) {
-      stop(sprintf("expected %d weights, one per matrix, got %d", shape[3], length(weights)), call. = FALSE)
+      stop(sprintf("expected %d weights, one per matrix, but the length of weights is %d", shape[3], length(weights)), call. = FALSE)
     }
     weights <- as.double(weights)
   }
   options <- list(
-    weights = weights, criterion = criterion, method = method, start = start,
-    orthogonal = flag("orthogonal", orthogonal), rank = rank_number(rank, shape[1]),
+    weights = weights, criterion = criterion, method = method, init = init,
+    orthogonal = flag("orthogonal", orthogonal), n_components = component_number(n_components, shape[1]),
     shrinkage = between("shrinkage", shrinkage, 0, 1), symmetrize = flag("symmetrize", symmetrize),
-    tol = positive("tol", tol), max_iter = count("max_iter", max_iter, 0), restarts = count("restarts", restarts, 0),
-    canonical = flag("canonical", canonical), threads = if (is.null(threads)) 0 else count("threads", threads, 1),
-    callback = NULL, stability = count("stability", stability, 0), stop_step = stop_step
+    tol = positive("tol", tol), max_iter = count("max_iter", max_iter, 0),
+    n_restarts = count("n_restarts", n_restarts, 0), canonical = flag("canonical", canonical),
+    n_jobs = if (is.null(n_jobs)) 0 else count("n_jobs", n_jobs, 1), callback = NULL,
+    n_resamples = count("n_resamples", n_resamples, 0),
+    sort_by = choice("sort_by", sort_by, c("contrast", "stability")), stop_step = stop_step
   )
   caught <- NULL
   if (!is.null(callback)) {
     callback <- match.fun(callback)
-    # What is raised in it is raised again once the solve has ended.
+    # R errors must not unwind through the library: a condition stops the solve, and is signaled again afterwards.
     keep <- function(condition) {
       caught <<- condition
       TRUE
@@ -77,30 +82,30 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
       tryCatch(isTRUE(callback(c(as.list(fields), stage = stage, kind = kind))), error = keep, interrupt = keep)
     })
   }
-  answer <- .Call(C_diagonalize, C, as.double(shape[3:2]), options)
+  result <- .Call(C_diagonalize, C, as.double(shape[3:2]), options)
   if (inherits(caught, "interrupt")) interrupt()
   if (!is.null(caught)) stop(caught)
-  if (failed(answer)) refuse(answer)
-  if (answer$interrupted) interrupt()
-  answer$interrupted <- NULL
-  if (length(answer$stability) == 0) answer[c("stability", "matches")] <- NULL
-  answer$history <- as.data.frame(answer$history)
+  stop_if_failed(result)
+  if (result$user_interrupt) interrupt()
+  result$user_interrupt <- NULL
+  if (length(result$stability) == 0) result[c("stability", "matches")] <- NULL
+  result$history <- as.data.frame(result$history)
   channels <- dimnames(C)[[1]]
   if (!is.null(channels)) {
-    colnames(answer$B) <- channels
-    rownames(answer$A) <- channels
+    colnames(result$B) <- channels
+    rownames(result$A) <- channels
   }
-  answer
+  result
 }
 
-# As if Ctrl-C were pressed now.
+# Signals a user interrupt, as Ctrl-C does.
 interrupt <- function() {
   condition <- structure(class = c("interrupt", "condition"), list(message = "interrupted", call = NULL))
   signalCondition(condition)
   invokeRestart("abort")
 }
 
-# p x p x n numbers.
+# Converts a list, a matrix or an array to a p x p x n array of doubles or complex numbers.
 matrix_set <- function(C) {
   if (is.list(C) && length(C) > 0 && all(vapply(C, is.matrix, logical(1)))) {
     shapes <- unique(lapply(C, dim))
@@ -119,7 +124,7 @@ matrix_set <- function(C) {
   got <- paste(if (is.null(shape)) length(C) else shape, collapse = " x ")
   if (length(shape) == 3 && shape[1] != shape[2] && shape[2] == shape[3]) {
     stop(sprintf(
-      "expected matrices of size p x p as a p x p x n array, got %s: if they are n x p x p, take aperm(C, c(2, 3, 1))",
+      "expected matrices of size p x p as a p x p x n array, got %s; if C is n x p x p, use aperm(C, c(2, 3, 1))",
       got
     ), call. = FALSE)
   }
@@ -130,50 +135,14 @@ matrix_set <- function(C) {
   C
 }
 
-choice <- function(name, value, choices, other = "") {
-  if (!is.character(value) || length(value) != 1 || !(value %in% choices)) {
-    got <- if (is.character(value)) paste0("\"", value, "\"", collapse = ", ") else class(value)[1]
-    stop(sprintf("%s must be one of %s%s, got %s", name, paste0("\"", choices, "\"", collapse = ", "), other, got),
-      call. = FALSE
-    )
+# Returns the number of components for the library: 0 for all, -1 for "auto".
+component_number <- function(n_components, p) {
+  if (is.null(n_components)) return(0)
+  if (identical(n_components, "auto")) return(-1)
+  if (!is_number(n_components) || n_components != round(n_components) || n_components < 1 || n_components > p) {
+    stop(sprintf(
+      "n_components must be NULL (all), \"auto\" or a number from 1 to %d, got %s", p, quoted(n_components)
+    ), call. = FALSE)
   }
-  value
-}
-
-single <- function(value) is.numeric(value) && length(value) == 1 && !is.na(value)
-
-flag <- function(name, value) {
-  if (!is.logical(value) || length(value) != 1 || is.na(value)) stop(name, " must be TRUE or FALSE", call. = FALSE)
-  as.double(value)
-}
-
-positive <- function(name, value) {
-  if (!single(value) || !is.finite(value) || value <= 0) {
-    stop(sprintf("%s must be a positive number, got %s", name, format(value)[1]), call. = FALSE)
-  }
-  as.double(value)
-}
-
-between <- function(name, value, low, high) {
-  if (!single(value) || value < low || value > high) {
-    stop(sprintf("%s must be between %g and %g, got %s", name, low, high, format(value)[1]), call. = FALSE)
-  }
-  as.double(value)
-}
-
-count <- function(name, value, least) {
-  if (!single(value) || value != round(value) || value < least || value > 2^31) {
-    stop(sprintf("%s must be a whole number of at least %g, got %s", name, least, format(value)[1]), call. = FALSE)
-  }
-  as.double(value)
-}
-
-# 0 for full, -1 for auto.
-rank_number <- function(rank, p) {
-  if (identical(rank, "full")) return(0)
-  if (identical(rank, "auto")) return(-1)
-  if (!single(rank) || rank != round(rank) || rank < 1 || rank > p) {
-    stop(sprintf("rank must be \"full\", \"auto\" or a number from 1 to %d, got %s", p, format(rank)[1]), call. = FALSE)
-  }
-  as.double(rank)
+  as.double(n_components)
 }

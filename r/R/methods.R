@@ -1,4 +1,4 @@
-# Prints at most `rows` rows and `columns` columns of a matrix, below a line with its name and dimensions.
+# Prints the name and dimensions of a matrix, then at most `rows` rows and `columns` columns.
 print_matrix <- function(M, name, digits = 4, rows = 6, columns = 8, ...) {
   size <- sprintf("%d x %d", nrow(M), ncol(M))
   shown <- M[seq_len(min(nrow(M), rows)), seq_len(min(ncol(M), columns)), drop = FALSE]
@@ -7,7 +7,7 @@ print_matrix <- function(M, name, digits = 4, rows = 6, columns = 8, ...) {
   print(shown, digits = digits, ...)
 }
 
-# Positions of axis ticks for numbers that count something.
+# Positions of axis ticks at integers.
 integer_ticks <- function(x) {
   at <- pretty(x)
   at[at == round(at) & at >= min(x) & at <= max(x)]
@@ -23,7 +23,7 @@ print.codiag <- function(x, digits = 4, ...) {
   invisible(x)
 }
 
-# The first numbers of a vector, in one line.
+# Formats the first `most` values of a vector.
 first_values <- function(x, digits, most = 10) {
   c(format(x[seq_len(min(length(x), most))], digits = digits), if (length(x) > most) sprintf("... (%d)", length(x)))
 }
@@ -48,17 +48,17 @@ print.summary.codiag <- function(x, digits = 4, ...) {
     format(x$loss, digits = digits), number(x$gradient_norm), number(x$condition_number)
   ))
   if (!is.na(x$margin)) {
-    cat(sprintf("hardest to tell apart: components %g and %g, by %s\n", x$pair[1], x$pair[2], number(x$margin)))
+    cat(sprintf("least separable components: %g and %g, identifiability margin %s\n", x$pair[1], x$pair[2], number(x$margin)))
   }
   if (!is.null(x$stability)) {
     cat("stability of the components:", first_values(x$stability, 2), "\n")
   }
-  cat("\nLosses of single matrices:\n")
+  cat("\nLosses of the matrices:\n")
   print(summary(x$residuals), digits = digits)
   invisible(x)
 }
 
-# The gradient norm at each iteration, and the power of each component in each matrix.
+# Plots the gradient norm of each iteration, and the power of each component in each matrix.
 plot.codiag <- function(x, ...) {
   before <- par(mfrow = c(1, 2))
   on.exit(par(before))
@@ -74,7 +74,7 @@ plot.codiag <- function(x, ...) {
     log = if (all(x$powers > 0)) "y" else ""
   )
   axis(1, at = integer_ticks(seq_len(nrow(x$powers))))
-  # Of many components, some of the color scale.
+  # The legend shows at most six components.
   named <- unique(round(seq(1, components, length.out = min(components, 6))))
   legend("topright", legend = named, col = colors[named], lty = 1, title = "component", bg = "white", cex = 0.8)
   invisible(x)
@@ -92,7 +92,7 @@ print.codiag_bss <- function(x, ...) {
   invisible(x)
 }
 
-# "1 to 12", or the lags one by one where they are not consecutive.
+# Formats lags: "1 to 12" if they are consecutive, otherwise a list.
 lag_range <- function(k) {
   if (length(k) > 2 && all(diff(k) == 1)) return(sprintf("%g to %g", k[1], k[length(k)]))
   strtrim(paste(k, collapse = ", "), 60)
@@ -102,9 +102,10 @@ coef.codiag_bss <- function(object, ...) object$W
 
 summary.codiag_bss <- function(object, ...) {
   S <- as.matrix(object$S)
-  fourth <- colMeans(sweep(S, 2, colMeans(S))^4) / colMeans(sweep(S, 2, colMeans(S))^2)^2 - 3
+  centered <- sweep(S, 2, colMeans(S))
+  kurtosis <- colMeans(centered^4) / colMeans(centered^2)^2 - 3
   structure(list(
-    W = object$W, samples = nrow(S), kurtosis = unname(fourth), diagonalization = summary(object$diagonalization)
+    W = object$W, samples = nrow(S), kurtosis = unname(kurtosis), diagonalization = summary(object$diagonalization)
   ), class = "summary.codiag_bss")
 }
 

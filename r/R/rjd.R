@@ -7,22 +7,22 @@ rjd <- function(X, eps = 1e-06, maxiter = 100, na.action = na.fail) {
   stacked <- length(shape) == 2
   if (stacked) {
     p <- shape[2]
-    if (shape[1] %% p != 0) stop("'X' must be a matrix of k stacked pxp matrices")
+    if (shape[1] %% p != 0) stop("'X' must be a matrix of k stacked p x p matrices")
     C <- aperm(array(X, c(p, shape[1] / p, p)), c(1, 3, 2))
   } else {
-    if (shape[1] != shape[2]) stop("'X' must be an array with dim of the form c(p,p,k)")
+    if (shape[1] != shape[2]) stop("'X' must be an array of dimension c(p, p, k)")
     C <- X
   }
   p <- dim(C)[1]
-  if (p == 1) stop("'X' must be at least bivariate")
+  if (p == 1) stop("'X' must have at least two columns")
   eps <- positive("eps", eps)
-  # The angles depend on the symmetric parts alone.
-  answer <- solve_set(C,
-    criterion = "frobenius", method = "jacobi", start = "identity", symmetrize = TRUE, tol = 1e-15,
+  # The rotation angles depend only on the symmetric parts.
+  result <- solve_set(C,
+    criterion = "frobenius", method = "jacobi", init = "identity", symmetrize = TRUE, tol = 1e-15,
     max_iter = count("maxiter", maxiter, 1), canonical = FALSE, stop_step = eps
   )
-  if (answer$status == "iteration limit") stop("maxiter reached without convergence")
-  V <- t(unname(answer$B))
+  if (result$status == "max_iter") stop("maxiter reached without convergence")
+  V <- t(unname(result$B))
   D <- array(apply(C, 3, function(M) crossprod(V, M %*% V)), dim(C))
   if (stacked) D <- matrix(aperm(D, c(1, 3, 2)), ncol = p)
   list(V = V, D = D)

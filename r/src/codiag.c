@@ -1,7 +1,7 @@
-/* Between R and the C interface of codiag: conversion, interrupts and errors. Nothing numeric happens here.
+/* Glue between R and the C interface of codiag: conversion of data, interrupts and errors.
  *
- * R leaves functions by longjmp when memory is short. So handles belong to external pointers, which R's garbage
- * collector frees, and nothing of R is called while the library is at work, but for what is caught. */
+ * R functions may leave by longjmp, for example if memory is exhausted. Therefore handles are owned by external pointers,
+ * which the garbage collector of R finalizes, and callbacks call R only by functions that catch errors. */
 #include <string.h>
 #include <time.h>
 
@@ -17,8 +17,8 @@ static void free_set(SEXP owner) {
     R_ClearExternalPtr(owner);
 }
 
-static void free_answer(SEXP owner) {
-    codiag_answer_free(R_ExternalPtrAddr(owner));
+static void free_result(SEXP owner) {
+    codiag_result_free(R_ExternalPtrAddr(owner));
     R_ClearExternalPtr(owner);
 }
 
@@ -34,12 +34,12 @@ static void set_field(SEXP list, SEXP names, int k, const char *name, SEXP value
     SET_STRING_ELT(names, k, mkChar(name));
 }
 
-/* A number that R counts from 1; NA if there is none. */
-static SEXP from_one(size_t number) {
-    return ScalarReal(number == CODIAG_NONE ? NA_REAL : (double)number + 1.0);
+/* Converts an index to one that starts at 1; CODIAG_NONE to NA. */
+static double one_based(size_t index) {
+    return index == CODIAG_NONE ? NA_REAL : (double)index + 1.0;
 }
 
-/* The error message, with the options of R. */
+/* Returns a list with the error message, which names the arguments of R. */
 static SEXP failure(void) {
     SEXP list = PROTECT(allocVector(VECSXP, 1)), names = PROTECT(allocVector(STRSXP, 1));
     set_field(list, names, 0, "error", mkString(codiag_last_error_in(CODIAG_LANGUAGE_R)));
@@ -52,7 +52,7 @@ static SEXP element(SEXP list, const char *name) {
     SEXP names = getAttrib(list, R_NamesSymbol);
     for (R_xlen_t k = 0; k < XLENGTH(list); k++)
         if (strcmp(CHAR(STRING_ELT(names, k)), name) == 0) return VECTOR_ELT(list, k);
-    error("there is no option '%s'", name);
+    error("internal error: missing option '%s'", name);
     return R_NilValue;
 }
 
@@ -60,17 +60,17 @@ static double number(SEXP list, const char *name) {
     return asReal(element(list, name));
 }
 
-static const char *word(SEXP list, const char *name) {
+static const char *string(SEXP list, const char *name) {
     return CHAR(STRING_ELT(element(list, name), 0));
 }
 
-/* What happens between two iterations. */
+/* State of the callback. */
 typedef struct {
-    SEXP callback; /* an R function of a named vector and two words, or NULL */
+    SEXP callback; /* R function of a named vector and two strings, or R_NilValue */
     double stop_step;
-    clock_t looked;
-    int interrupted, stopped_by_step;
-} Watch;
+    clock_t last_check;
+    int user_interrupt, stopped_by_step;
+} CallbackState;
 
 static void check_interrupt(void *unused) {
     (void)unused;
@@ -80,22 +80,22 @@ static void check_interrupt(void *unused) {
 static const char *RECORD[] = {"start", "iteration", "seconds", "loss", "gradient_norm",
                                "decrement", "step", "cg_iterations", "passes"};
 
-static int follow(const codiag_record *record, const double *b, void *user_data) {
-    Watch *watch = user_data;
+static int on_iteration(const codiag_record *record, const double *b, void *user_data) {
+    CallbackState *state = user_data;
     (void)b;
-    if (watch->stop_step > 0.0 && !record->sample && record->iteration > 0 && record->step <= watch->stop_step) {
-        watch->stopped_by_step = 1;
+    if (state->stop_step > 0.0 && !record->sample && record->iteration > 0 && record->step <= state->stop_step) {
+        state->stopped_by_step = 1;
         return 1;
     }
-    /* Iterations may take microseconds, asking takes longer. */
-    if (clock() - watch->looked > CLOCKS_PER_SEC / 100) {
-        watch->looked = clock();
+    /* Check for interrupts at most every 10 ms: iterations may take microseconds only. */
+    if (clock() - state->last_check > CLOCKS_PER_SEC / 100) {
+        state->last_check = clock();
         if (!R_ToplevelExec(check_interrupt, NULL)) {
-            watch->interrupted = 1;
+            state->user_interrupt = 1;
             return 1;
         }
     }
-    if (watch->callback == R_NilValue) return 0;
+    if (state->callback == R_NilValue) return 0;
     double fields[] = {(double)record->start, (double)record->iteration, record->seconds, record->loss,
                        record->gradient_norm, record->decrement, record->step,
                        (double)record->cg_iterations, record->passes};
@@ -108,10 +108,10 @@ static int follow(const codiag_record *record, const double *b, void *user_data)
     setAttrib(values, R_NamesSymbol, names);
     SEXP stage = PROTECT(mkString(codiag_stage_name(record->stage)));
     SEXP kind = PROTECT(mkString(codiag_step_name(record->kind)));
-    SEXP call = PROTECT(lang4(watch->callback, values, stage, kind));
+    SEXP call = PROTECT(lang4(state->callback, values, stage, kind));
     int failed = 0;
-    SEXP asked = R_tryEvalSilent(call, R_GlobalEnv, &failed);
-    int stop = failed || asLogical(asked) == TRUE;
+    SEXP value = R_tryEvalSilent(call, R_GlobalEnv, &failed);
+    int stop = failed || asLogical(value) == TRUE;
     UNPROTECT(5);
     return stop;
 }
@@ -131,8 +131,8 @@ static SEXP vector(const double *data, size_t length) {
     return out;
 }
 
-/* One vector per field of a record. */
-static SEXP history(const codiag_answer *answer, size_t records) {
+/* Returns the history as a list with one vector per field of a record. */
+static SEXP history(const codiag_result *result, size_t records) {
     const int count = sizeof RECORD / sizeof *RECORD;
     SEXP list = PROTECT(allocVector(VECSXP, count + 2)), names = PROTECT(allocVector(STRSXP, count + 2));
     for (int k = 0; k < count; k++)
@@ -143,7 +143,7 @@ static SEXP history(const codiag_answer *answer, size_t records) {
         codiag_record record;
         memset(&record, 0, sizeof record);
         record.size = sizeof record;
-        if (codiag_answer_history(answer, i, &record) != CODIAG_ERROR_NONE) break;
+        if (codiag_result_history(result, i, &record) != CODIAG_ERROR_NONE) break;
         double fields[] = {(double)record.start, (double)record.iteration, record.seconds, record.loss,
                            record.gradient_norm, record.decrement, record.step,
                            (double)record.cg_iterations, record.passes};
@@ -156,113 +156,114 @@ static SEXP history(const codiag_answer *answer, size_t records) {
     return list;
 }
 
-static SEXP fields_of(const codiag_answer *answer, const Watch *watch) {
+static SEXP fields_of(const codiag_result *result, const CallbackState *state) {
     codiag_info info;
     memset(&info, 0, sizeof info);
     info.size = sizeof info;
-    codiag_answer_info(answer, &info);
+    codiag_result_info(result, &info);
     SEXP list = PROTECT(allocVector(VECSXP, 19)), names = PROTECT(allocVector(STRSXP, 19));
-    set_field(list, names, 0, "B", matrix(codiag_answer_b(answer), info.components, info.channels, info.is_complex));
-    set_field(list, names, 1, "A", matrix(codiag_answer_a(answer), info.channels, info.components, info.is_complex));
+    set_field(list, names, 0, "B", matrix(codiag_result_b(result), info.n_components, info.n_channels, info.is_complex));
+    set_field(list, names, 1, "A", matrix(codiag_result_a(result), info.n_channels, info.n_components, info.is_complex));
     set_field(list, names, 2, "criterion", mkString(codiag_criterion_name(info.criterion)));
     set_field(list, names, 3, "status", mkString(codiag_status_name(info.status)));
     set_field(list, names, 4, "converged", ScalarLogical(info.status == CODIAG_STATUS_CONVERGED));
-    set_field(list, names, 5, "n_iter", ScalarInteger((int)info.iterations));
+    set_field(list, names, 5, "n_iter", ScalarInteger((int)info.n_iter));
     set_field(list, names, 6, "loss", ScalarReal(info.loss));
     set_field(list, names, 7, "gradient_norm", ScalarReal(info.gradient_norm));
-    set_field(list, names, 8, "condition_number", ScalarReal(codiag_answer_condition_number(answer)));
-    set_field(list, names, 9, "margin", ScalarReal(info.first == CODIAG_NONE ? NA_REAL : info.margin));
+    set_field(list, names, 8, "condition_number", ScalarReal(codiag_result_condition_number(result)));
+    set_field(list, names, 9, "margin", ScalarReal(info.pair[0] == CODIAG_NONE ? NA_REAL : info.margin));
     SEXP pair = PROTECT(allocVector(REALSXP, 2));
-    REAL(pair)[0] = asReal(from_one(info.first));
-    REAL(pair)[1] = asReal(from_one(info.second));
+    REAL(pair)[0] = one_based(info.pair[0]);
+    REAL(pair)[1] = one_based(info.pair[1]);
     set_field(list, names, 10, "pair", pair);
-    set_field(list, names, 11, "powers", matrix(codiag_answer_powers(answer), info.length, info.components, 0));
-    set_field(list, names, 12, "residuals", vector(codiag_answer_residuals(answer), info.length));
-    set_field(list, names, 13, "start_losses", vector(codiag_answer_start_losses(answer), info.starts));
-    set_field(list, names, 14, "history", history(answer, info.records));
-    set_field(list, names, 15, "interrupted", ScalarLogical(watch->interrupted));
-    set_field(list, names, 16, "stopped_by_step", ScalarLogical(watch->stopped_by_step));
-    /* Of length 0 where nothing was tried. */
-    const size_t compared = info.trials > 0 ? info.components : 0;
-    set_field(list, names, 17, "stability", vector(codiag_answer_stability(answer), compared));
-    set_field(list, names, 18, "matches", matrix(codiag_answer_matches(answer), info.trials, compared, 0));
+    set_field(list, names, 11, "powers", matrix(codiag_result_powers(result), info.n_matrices, info.n_components, 0));
+    set_field(list, names, 12, "residuals", vector(codiag_result_residuals(result), info.n_matrices));
+    set_field(list, names, 13, "start_losses", vector(codiag_result_start_losses(result), info.n_starts));
+    set_field(list, names, 14, "history", history(result, info.n_records));
+    set_field(list, names, 15, "user_interrupt", ScalarLogical(state->user_interrupt));
+    set_field(list, names, 16, "stopped_by_step", ScalarLogical(state->stopped_by_step));
+    /* Of length 0 if stability was not estimated. */
+    const size_t n_columns = info.n_trials > 0 ? info.n_components : 0;
+    set_field(list, names, 17, "stability", vector(codiag_result_stability(result), n_columns));
+    set_field(list, names, 18, "matches", matrix(codiag_result_matches(result), info.n_trials, n_columns, 0));
     setAttrib(list, R_NamesSymbol, names);
     UNPROTECT(3);
     return list;
 }
 
-/* C: p x p x n numbers, real or complex; options: as R has checked them. */
+/* Solves p x p x n real or complex numbers `c`, with `size` n and p and with validated options. */
 SEXP diagonalize(SEXP c, SEXP size, SEXP options) {
     const size_t n = (size_t)REAL(size)[0], p = (size_t)REAL(size)[1];
     codiag_set_options set_options;
     codiag_settings settings;
     codiag_set_options_init(&set_options, sizeof set_options);
     codiag_settings_init(&settings, sizeof settings);
-    SEXP weights = element(options, "weights"), start = element(options, "start");
-    set_options.criterion = codiag_criterion_from_name(word(options, "criterion"));
+    SEXP weights = element(options, "weights"), init = element(options, "init");
+    set_options.criterion = codiag_criterion_from_name(string(options, "criterion"));
     set_options.weights = weights == R_NilValue ? NULL : REAL(weights);
-    double rank = number(options, "rank");
-    set_options.rank = rank < 0.0 ? CODIAG_RANK_AUTO : (size_t)rank;
+    double n_components = number(options, "n_components");
+    set_options.n_components = n_components < 0.0 ? CODIAG_N_COMPONENTS_AUTO : (size_t)n_components;
     set_options.shrinkage = number(options, "shrinkage");
     set_options.symmetrize = number(options, "symmetrize") != 0.0;
-    set_options.threads = (size_t)number(options, "threads");
-    settings.method = codiag_method_from_name(word(options, "method"));
-    if (TYPEOF(start) == STRSXP) {
-        settings.start = codiag_start_from_name(CHAR(STRING_ELT(start, 0)));
+    set_options.n_jobs = (size_t)number(options, "n_jobs");
+    settings.method = codiag_method_from_name(string(options, "method"));
+    if (TYPEOF(init) == STRSXP) {
+        settings.init = codiag_init_from_name(CHAR(STRING_ELT(init, 0)));
     } else {
-        settings.start = CODIAG_START_GIVEN;
-        settings.b = TYPEOF(start) == CPLXSXP ? (const double *)COMPLEX(start) : REAL(start);
+        settings.init = CODIAG_INIT_GIVEN;
+        settings.b = TYPEOF(init) == CPLXSXP ? (const double *)COMPLEX(init) : REAL(init);
     }
     settings.orthogonal = number(options, "orthogonal") != 0.0;
-    settings.tolerance = number(options, "tol");
-    settings.max_iterations = (size_t)number(options, "max_iter");
-    settings.restarts = (size_t)number(options, "restarts");
-    settings.stability = (size_t)number(options, "stability");
+    settings.tol = number(options, "tol");
+    settings.max_iter = (size_t)number(options, "max_iter");
+    settings.n_restarts = (size_t)number(options, "n_restarts");
+    settings.n_resamples = (size_t)number(options, "n_resamples");
+    settings.sort_by = codiag_sort_by_from_name(string(options, "sort_by"));
     settings.canonical = number(options, "canonical") != 0.0;
-    Watch watch = {element(options, "callback"), number(options, "stop_step"), clock(), 0, 0};
-    settings.callback = follow;
-    settings.user_data = &watch;
+    CallbackState state = {element(options, "callback"), number(options, "stop_step"), clock(), 0, 0};
+    settings.callback = on_iteration;
+    settings.user_data = &state;
 
-    SEXP set_owner = PROTECT(owner_of(free_set)), answer_owner = PROTECT(owner_of(free_answer));
+    SEXP set_owner = PROTECT(owner_of(free_set)), result_owner = PROTECT(owner_of(free_result));
     codiag_set *set = NULL;
-    codiag_answer *answer = NULL;
+    codiag_result *result = NULL;
     int is_complex = TYPEOF(c) == CPLXSXP;
     int failed = is_complex ? codiag_set_new_complex((const double *)COMPLEX(c), n, p, CODIAG_LAYOUT_COLUMN_MAJOR,
                                                      &set_options, &set)
                             : codiag_set_new(REAL(c), n, p, CODIAG_LAYOUT_COLUMN_MAJOR, &set_options, &set);
     R_SetExternalPtrAddr(set_owner, set);
-    if (!failed && settings.start == CODIAG_START_GIVEN) {
-        /* The library takes the size of B from the set: R says what it is. */
-        size_t rows = (size_t)nrows(start), columns = (size_t)ncols(start);
-        if (rows != codiag_set_dimension(set) || columns != codiag_set_channels(set)) {
-            size_t dimension = codiag_set_dimension(set), channels = codiag_set_channels(set);
+    if (!failed && settings.init == CODIAG_INIT_GIVEN) {
+        /* The library assumes that B has the size of the set. */
+        size_t rows = (size_t)nrows(init), columns = (size_t)ncols(init);
+        if (rows != codiag_set_n_components(set) || columns != codiag_set_n_channels(set)) {
+            size_t n_rows = codiag_set_n_components(set), n_columns = codiag_set_n_channels(set);
             free_set(set_owner);
-            error("start must be %d x %d, got %d x %d", (int)dimension, (int)channels, (int)rows, (int)columns);
+            error("init must be %d x %d, got %d x %d", (int)n_rows, (int)n_columns, (int)rows, (int)columns);
         }
     }
-    if (!failed) failed = codiag_diagonalize(set, &settings, &answer);
-    R_SetExternalPtrAddr(answer_owner, answer);
-    SEXP result = PROTECT(failed ? failure() : fields_of(answer, &watch));
-    free_answer(answer_owner);
+    if (!failed) failed = codiag_diagonalize(set, &settings, &result);
+    R_SetExternalPtrAddr(result_owner, result);
+    SEXP out = PROTECT(failed ? failure() : fields_of(result, &state));
+    free_result(result_owner);
     free_set(set_owner);
     UNPROTECT(3);
-    return result;
+    return out;
 }
 
 static codiag_recording recording_of(SEXP x) {
     codiag_recording recording;
     codiag_recording_init(&recording, sizeof recording);
-    /* samples x channels by columns is channel after channel. */
+    /* A column-major samples x channels matrix is stored channel by channel. */
     recording.data = REAL(x);
-    recording.samples = (size_t)nrows(x);
-    recording.channels = (size_t)ncols(x);
+    recording.n_samples = (size_t)nrows(x);
+    recording.n_channels = (size_t)ncols(x);
     return recording;
 }
 
-/* x: samples x channels; lags: whole numbers as doubles. */
+/* Computes lagged covariances of a samples x channels matrix; the lags are integers stored as doubles. */
 SEXP lagged_covariances(SEXP x, SEXP lags) {
     codiag_recording recording = recording_of(x);
-    const size_t p = recording.channels, count = (size_t)XLENGTH(lags);
+    const size_t p = recording.n_channels, count = (size_t)XLENGTH(lags);
     size_t *numbers = (size_t *)R_alloc(count, sizeof *numbers);
     for (size_t k = 0; k < count; k++) numbers[k] = (size_t)REAL(lags)[k];
     SEXP out = PROTECT(alloc3DArray(REALSXP, (int)p, (int)p, (int)count));
@@ -272,12 +273,13 @@ SEXP lagged_covariances(SEXP x, SEXP lags) {
     return result;
 }
 
+/* Computes the cumulant matrices and the whitener of a samples x channels matrix. */
 SEXP cumulants(SEXP x, SEXP components) {
     codiag_recording recording = recording_of(x);
     const size_t r = (size_t)asReal(components);
     SEXP matrices = PROTECT(alloc3DArray(REALSXP, (int)r, (int)r, (int)(r * (r + 1) / 2)));
-    /* Row-major r x channels is channels x r for R. */
-    SEXP whitener = PROTECT(allocMatrix(REALSXP, (int)recording.channels, (int)r));
+    /* The row-major r x channels whitener is channels x r in R. */
+    SEXP whitener = PROTECT(allocMatrix(REALSXP, (int)recording.n_channels, (int)r));
     SEXP result;
     if (codiag_cumulants(&recording, r, REAL(matrices), REAL(whitener)) != CODIAG_ERROR_NONE) {
         result = PROTECT(failure());

@@ -1,4 +1,5 @@
-//! `codiag bench`: how fast is this computer, and how much of it is used?
+//! `codiag bench`: measures the speed of solves on this computer and compares it with the peak
+//! rate.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,51 +10,52 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
 use crate::args::Bench;
+use crate::cpu;
 use crate::export;
-use crate::machine;
-use crate::words;
-use crate::{Outcome, Session};
+use crate::format;
+use crate::{ExitStatus, Session};
 
-/// Sets from small to large: (n, p).
+/// Sizes (n, p) of the sets.
 const SIZES: [(usize, usize); 4] = [(100, 10), (100, 40), (1000, 40), (200, 120)];
 
 #[derive(Serialize)]
 struct Measurement {
     n: usize,
     p: usize,
-    /// One solve as we would run it, to ĝ ≤ 1e-8, at σ = 0.1.
+    /// Time of one solve with default settings, to ĝ ≤ 1e-8, at noise σ = 0.1.
     seconds: f64,
-    iterations: usize,
+    n_iter: usize,
     converged: bool,
-    /// The rate of whole quasi-Newton iterations, 3np³ operations each.
+    /// Rate of complete quasi-Newton iterations, 3np³ operations each.
     gigaflops: f64,
-    share_of_peak: f64,
+    fraction_of_peak: f64,
 }
 
 #[derive(Serialize)]
 struct Results {
     machine: String,
-    threads: usize,
-    /// Multiplications and additions in registers, on one thread, times the threads.
+    n_jobs: usize,
+    /// Peak rate of multiplications and additions in registers of one thread, times the number of
+    /// threads.
     peak_gigaflops: f64,
     sizes: Vec<Measurement>,
 }
 
-/// Measures.
-pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
+/// Runs the command.
+pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<ExitStatus> {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = args.n_jobs.unwrap_or(available);
+    let n_jobs = args.n_jobs.unwrap_or(available);
     let mut results = Results {
-        machine: machine::description(),
-        threads,
-        peak_gigaflops: peak(args.seconds) * threads.min(available) as f64,
+        machine: cpu::description(),
+        n_jobs,
+        peak_gigaflops: measure_peak(args.seconds) * n_jobs.min(available) as f64,
         sizes: Vec::new(),
     };
     for (n, p) in SIZES {
         if session.is_interrupted() {
-            return Ok(Outcome::Interrupted);
+            return Ok(ExitStatus::Interrupted);
         }
-        session.remark(&format!("measuring {n} matrices of {p} x {p}"))?;
+        session.info(&format!("measuring {n} matrices of {p} x {p}"))?;
         results
             .sizes
             .push(measure(n, p, args, results.peak_gigaflops)?);
@@ -63,22 +65,22 @@ pub fn run(args: &Bench, session: &mut Session<'_>) -> Result<Outcome> {
     } else {
         print(&results, session).context("standard output cannot be written")?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     let set = synthetic::noisy(n, p, 0.1, 0).with_n_jobs(args.n_jobs);
     let settings = Settings::default();
-    // The best of a few: other programs only ever make it slower.
+    // Use the fastest of several runs, because other programs only slow a run down.
     let mut best = f64::INFINITY;
-    let mut answer = None;
+    let mut result = None;
     let clock = Instant::now();
-    while answer.is_none() || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
+    while result.is_none() || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
         let start = Instant::now();
-        answer = Some(diagonalize(&set, &settings)?);
+        result = Some(diagonalize(&set, &settings)?);
         best = best.min(start.elapsed().as_secs_f64());
     }
-    let paper = settings
+    let ten_iterations = settings
         .method(Method::QuasiNewton)
         .init(Init::Whitener)
         .max_iter(10)
@@ -86,7 +88,7 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
     let mut rate = 0.0_f64;
     let clock = Instant::now();
     while rate == 0.0 || clock.elapsed().as_secs_f64() < args.seconds / 2.0 {
-        let history = diagonalize(&set, &paper)?.history;
+        let history = diagonalize(&set, &ten_iterations)?.history;
         if let [first, .., last] = &history[..] {
             let work = 3.0 * n as f64 * (p as f64).powi(3) * (last.passes - first.passes);
             rate = rate.max(work / (last.seconds - first.seconds) / 1e9);
@@ -94,30 +96,31 @@ fn measure(n: usize, p: usize, args: &Bench, peak: f64) -> Result<Measurement> {
             break;
         }
     }
-    let (iterations, status) = answer.map_or((0, Status::MaxIter), |a| (a.n_iter, a.status));
+    let (n_iter, status) = result.map_or((0, Status::MaxIter), |a| (a.n_iter, a.status));
     Ok(Measurement {
         n,
         p,
         seconds: best,
-        iterations,
+        n_iter,
         converged: status.is_converged(),
         gigaflops: rate,
-        share_of_peak: rate / peak,
+        fraction_of_peak: rate / peak,
     })
 }
 
-/// Peak rate of multiplications and additions of one thread, in Gflop/s, without access to memory.
-fn peak(seconds: f64) -> f64 {
-    if machine::has_fma() {
-        peak_of::<true>(seconds)
+/// Measures the peak rate of multiplications and additions of one thread, in Gflop/s, without
+/// memory accesses.
+fn measure_peak(seconds: f64) -> f64 {
+    if cpu::has_fma() {
+        measure_peak_with::<true>(seconds)
     } else {
-        peak_of::<false>(seconds)
+        measure_peak_with::<false>(seconds)
     }
 }
 
-/// The peak rate with fused multiply-adds, or with separate instructions: in software, a fused multiply-add is about
-/// a hundred times slower than these.
-fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
+/// Measures the peak rate with fused multiply-adds or, on processors without them, with separate
+/// instructions. Emulated in software, a fused multiply-add would be about a hundred times slower.
+fn measure_peak_with<const FUSED: bool>(seconds: f64) -> f64 {
     struct Kernel<const FUSED: bool>;
     const ROUNDS: usize = 20_000;
     const LANES: usize = 12;
@@ -129,7 +132,7 @@ fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
                 simd.splat_f64s(black_box(0.999_999)),
                 simd.splat_f64s(black_box(1e-9)),
             );
-            // Enough independent sums to hide the latency of each.
+            // Use enough independent sums to hide the latency of each operation.
             let mut sums = [simd.splat_f64s(1.0); LANES];
             for _ in 0..ROUNDS {
                 for sum in &mut sums {
@@ -159,35 +162,35 @@ fn peak_of<const FUSED: bool>(seconds: f64) -> f64 {
 }
 
 fn print(results: &Results, session: &mut Session<'_>) -> Result<()> {
-    let threads = words::count(results.threads, "thread", "threads");
+    let threads = format::count(results.n_jobs, "thread", "threads");
     let out = &mut *session.out;
     writeln!(out, "{}", results.machine)?;
     writeln!(
         out,
-        "peak of {threads}: {:.1} Gflop/s (multiplications and additions in registers)\n",
+        "peak rate of {threads}: {:.1} Gflop/s (multiplications and additions in registers)\n",
         results.peak_gigaflops
     )?;
     writeln!(
         out,
         "{:>6} {:>5} {:>11} {:>11} {:>9} {:>14}",
-        "n", "p", "solve", "iterations", "Gflop/s", "share of peak"
+        "n", "p", "solve", "iterations", "Gflop/s", "of peak"
     )?;
     for size in &results.sizes {
-        let share = format!("{:.0} %", 100.0 * size.share_of_peak);
+        let percentage = format!("{:.0} %", 100.0 * size.fraction_of_peak);
         writeln!(
             out,
-            "{:>6} {:>5} {:>11} {:>11} {:>9.1} {share:>14}",
+            "{:>6} {:>5} {:>11} {:>11} {:>9.1} {percentage:>14}",
             size.n,
             size.p,
-            words::seconds(size.seconds),
-            size.iterations,
+            format::seconds(size.seconds),
+            size.n_iter,
             size.gigaflops
         )?;
     }
     writeln!(
         out,
-        "\nsolve: newton to a gradient norm of 1e-8, noise 0.1. Gflop/s: quasi-Newton iterations of 3np³ \
-         operations each; small sets run on one thread."
+        "\nsolve: time of a solve with default settings (Newton's method, gradient norm 1e-8) at noise 0.1.\nGflop/s: rate of \
+         quasi-Newton iterations, 3np³ operations each. Small sets run on one thread."
     )?;
     Ok(())
 }

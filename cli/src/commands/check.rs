@@ -1,4 +1,5 @@
-//! `codiag check`: what is in a file, whether it can be diagonalized, and what helps if not.
+//! `codiag check`: describes the matrices of a file, checks that they can be diagonalized, and
+//! gives advice if not.
 
 use anyhow::{Context, Result, ensure};
 use codiag::error::{Remedy, criteria_for_indefinite};
@@ -7,18 +8,18 @@ use serde::Serialize;
 
 use crate::args::Check;
 use crate::export;
+use crate::format::{count, count_matrices, short};
 use crate::input::{self, Matrices};
 use crate::number::{Either, is_complex};
 use crate::option_names::Flags;
-use crate::words::{count, count_matrices, small};
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
-/// Condition numbers above this cost digits of the answer.
-const ILL_CONDITIONED: f64 = 1e10;
-/// Traces that differ by more than this factor are worth a word.
-const UNEVEN: f64 = 1e4;
+/// Condition number of a matrix above which advice is given.
+const MAX_CONDITION_NUMBER: f64 = 1e10;
+/// Ratio of the largest to the smallest trace above which advice is given.
+const MAX_TRACE_RATIO: f64 = 1e4;
 
-/// What was found, and what helps.
+/// Result of the check.
 #[derive(Serialize)]
 struct Findings {
     input: String,
@@ -30,12 +31,12 @@ struct Findings {
     advice: Vec<String>,
 }
 
-/// Looks at a file.
-pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
+/// Runs the command.
+pub fn run(args: &Check, session: &mut Session<'_>) -> Result<ExitStatus> {
     let criterion = args.criterion.criterion;
-    let findings = match input::of_session(&args.source, session)? {
-        Either::Real(matrices) => examine(matrices, criterion)?,
-        Either::Complex(matrices) => examine(matrices, criterion)?,
+    let findings = match input::open_in_session(&args.source, session)? {
+        Either::Real(matrices) => inspect(matrices, criterion)?,
+        Either::Complex(matrices) => inspect(matrices, criterion)?,
     };
     if args.json {
         export::print_json(session.out, &findings)?;
@@ -43,21 +44,21 @@ pub fn run(args: &Check, session: &mut Session<'_>) -> Result<Outcome> {
         print(&findings, session).context("standard output cannot be written")?;
     }
     Ok(if findings.suitable {
-        Outcome::Done
+        ExitStatus::Done
     } else {
-        Outcome::Unsuitable
+        ExitStatus::BadInput
     })
 }
 
-fn examine<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Result<Findings> {
+fn inspect<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Result<Findings> {
     let input = matrices.name.clone();
     let mut inspector = Inspector::<T>::new(matrices.p)?;
-    let mut some = false;
+    let mut found_any = false;
     for matrix in matrices.by_ref() {
         inspector.add(&matrix?)?;
-        some = true;
+        found_any = true;
     }
-    ensure!(some, "{input}: no matrices in it");
+    ensure!(found_any, "{input}: the input has no matrices");
     let found = inspector.finish()?;
     let complex = is_complex::<T>();
     let advice = advice(&found, complex, criterion);
@@ -65,24 +66,24 @@ fn examine<T: Scalar>(mut matrices: Matrices<'_, T>, criterion: Criterion) -> Re
         input,
         complex,
         criterion: criterion.name(),
-        suitable: found.suits(criterion),
+        suitable: found.is_suitable_for(criterion),
         found,
         advice,
     })
 }
 
-/// What to do about each finding.
+/// Advice about each problem found.
 fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String> {
     let mut advice = Vec::new();
     if !found.not_finite.is_empty() {
         advice.push(format!(
-            "NaN or infinite numbers in {}: leave these matrices out, or mend the recording",
+            "NaN or infinite numbers in {}: leave these matrices out, or correct the recording",
             list(&found.not_finite)
         ));
     }
     if !found.asymmetric.is_empty() {
         advice.push(format!(
-            "not {}: {}; are they {}? If so, use --symmetrize, which takes (C + C')/2",
+            "not {}: {}; if they should be {}, use --symmetrize, which replaces C by (C + C')/2",
             if complex { "Hermitian" } else { "symmetric" },
             list(&found.asymmetric),
             if complex {
@@ -104,34 +105,34 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
         let singular = list(&found.not_positive_definite);
         let help = match remedy {
             Remedy::Reduce { rank } => {
-                format!("the mean itself has only rank {rank}: use --rank auto")
+                format!("the mean of the matrices has only rank {rank}; use --n-components auto")
             }
             Remedy::Shrink { shrinkage } => format!(
-                "estimated from too few samples? Use --shrinkage {shrinkage:e}, or leave them out"
+                "they may have been estimated from too few samples; use --shrinkage {shrinkage:e}, or leave them out"
             ),
             _ => format!(
-                "leave them out if they are covariances; for indefinite matrices use {}",
+                "leave them out if they should be covariances; for indefinite matrices use {}",
                 criteria_for_indefinite(&Flags)
             ),
         };
         advice.push(format!("not positive definite: {singular}; {help}"));
     }
     if let (Some(worst), Some(i)) = (found.largest_condition_number, found.worst_conditioned)
-        && worst > ILL_CONDITIONED
+        && worst > MAX_CONDITION_NUMBER
         && criterion.requires_definite()
     {
         advice.push(format!(
-            "matrix {i} is ill-conditioned ({worst:.0e}): digits are lost; --rank or a little \
-             --shrinkage helps"
+            "matrix {i} is ill-conditioned (condition number {worst:.0e}), which reduces the accuracy; use \
+             --n-components, or a small --shrinkage"
         ));
     }
     if let Some(ratio) = found.scale_ratio
-        && ratio > UNEVEN
+        && ratio > MAX_TRACE_RATIO
     {
         advice.push(format!(
             "the largest trace is {ratio:.0e} times the smallest: {} look for artifacts or mixed units",
             if criterion.requires_definite() {
-                "the likelihood is scale-invariant, but"
+                "the likelihood does not depend on the scale, but"
             } else {
                 "the large ones dominate the result;"
             }
@@ -139,27 +140,25 @@ fn advice(found: &Inspection, complex: bool, criterion: Criterion) -> Vec<String
     }
     if let [(second, first), ..] = found.duplicates[..] {
         advice.push(format!(
-            "{} equal to an earlier one (matrix {second} is matrix {first}): --weights can count \
-             them once",
+            "{} identical to an earlier one (matrix {second} equals matrix {first}); use --sample-weight to \
+             count them once",
             count(found.duplicates.len(), "matrix is", "matrices are")
         ));
     }
     if found.matrices == 1 && !criterion.requires_rotations() {
         advice.push(
-            "one matrix alone is diagonalized by any whitener: more are needed to find \
-                     components"
-                .to_owned(),
+            "a single matrix does not determine the components; at least two are needed".to_owned(),
         );
     }
     advice
 }
 
-/// matrix 3, or matrices 3, 5, 8 and 12 more.
+/// Lists matrices: matrix 3, or matrices 3, 5, 8 and 12 more.
 fn list(indices: &[usize]) -> String {
-    const SHOWN: usize = 5;
+    const MAX_LISTED: usize = 5;
     let shown: Vec<String> = indices
         .iter()
-        .take(SHOWN)
+        .take(MAX_LISTED)
         .map(ToString::to_string)
         .collect();
     let noun = if indices.len() == 1 {
@@ -167,7 +166,7 @@ fn list(indices: &[usize]) -> String {
     } else {
         "matrices"
     };
-    let more = match indices.len().saturating_sub(SHOWN) {
+    let more = match indices.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -176,9 +175,9 @@ fn list(indices: &[usize]) -> String {
 
 fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     let found = &findings.found;
-    let paint = session.paint;
+    let colors = session.colors;
     let out = &mut *session.out;
-    let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), small);
+    let number = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), short);
     let matrices = if findings.complex {
         count_matrices::<c64>(found.matrices)
     } else {
@@ -188,13 +187,13 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     writeln!(
         out,
         "{}: {matrices} of {p} x {p}",
-        paint.bold(&findings.input)
+        colors.bold(&findings.input)
     )?;
-    let verdict = |fine: bool| {
-        if fine {
-            paint.green("yes")
+    let verdict = |passed: bool| {
+        if passed {
+            colors.green("yes")
         } else {
-            paint.red("no ")
+            colors.red("no ")
         }
     };
     writeln!(
@@ -211,7 +210,7 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
             "symmetric"
         },
         verdict(found.asymmetric.is_empty()),
-        small(found.largest_asymmetry)
+        short(found.largest_asymmetry)
     )?;
     writeln!(
         out,
@@ -221,28 +220,32 @@ fn print(findings: &Findings, session: &mut Session<'_>) -> Result<()> {
     )?;
     writeln!(
         out,
-        "  rank               {} of {p} for the mean, {} at least for each",
+        "  rank               mean matrix {} of {p}, minimum over matrices {}",
         found.mean_rank, found.smallest_rank
     )?;
     writeln!(
         out,
-        "  condition number   {} in the middle, {} at worst",
+        "  condition number   median {}, maximum {}",
         number(found.median_condition_number),
         number(found.largest_condition_number)
     )?;
     writeln!(
         out,
-        "  scale              traces differ by a factor of {}",
+        "  scale              ratio of the largest to the smallest trace {}",
         number(found.scale_ratio)
     )?;
     writeln!(out, "  duplicates         {}", found.duplicates.len())?;
     for advice in &findings.advice {
-        writeln!(out, "{} {advice}", paint.yellow("note:"))?;
+        writeln!(out, "{} {advice}", colors.yellow("note:"))?;
     }
     if findings.suitable {
-        writeln!(out, "{}", paint.green("can be diagonalized as it is"))?;
+        writeln!(out, "{}", colors.green("The matrices can be diagonalized."))?;
     } else {
-        writeln!(out, "{}", paint.red("cannot be diagonalized as it is"))?;
+        writeln!(
+            out,
+            "{}",
+            colors.red("The matrices cannot be diagonalized without changes.")
+        )?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `codiag diagonalize`: from a file of matrices to B, and a report that can be shown.
+//! `codiag diagonalize`: diagonalizes the matrices of a file and writes B, A and a report.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,44 +12,44 @@ use codiag::{
 };
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, Ended, Names, start_at_fault, text, warnings};
+use super::result::{self, CommandTexts, FinishedSolve, faulty_init_file, path_text, warnings};
 use super::{check_output, write_npy};
 use crate::args::Diagonalize;
-use crate::export::{self, Folder};
+use crate::export::{self, OutputFolder};
+use crate::format;
 use crate::input;
 use crate::number::{Either, Number, is_complex};
-use crate::page::solve::{self, Solve};
-use crate::progress::{Display, Follower};
+use crate::page::diagonalize::{Page, render};
+use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
-use crate::words;
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
-const NAMES: Names = Names {
+const TEXTS: CommandTexts = CommandTexts {
     filters: "B",
     patterns: "A",
-    fewer: "--rank",
-    contents: "B, A and a report",
-    helps: "",
+    n_components_option: "--n-components",
+    saved_results: "B, A and a report",
+    iteration_limit_advice: "",
 };
 
-/// Reads, solves, reports and writes.
-pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
+/// Runs the command.
+pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<ExitStatus> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     ensure!(
         !(to_stdout && args.json),
-        "-o - and --json both want standard output: choose one"
+        "-o - and --json both write to standard output; use only one of them"
     );
     if to_stdout {
         check_output(session)?;
     }
     let settings = args.solver.settings()?.orthogonal(args.orthogonal);
     let folder = match &args.output {
-        Some(path) if !to_stdout => Some(Folder::create(path)?),
+        Some(path) if !to_stdout => Some(OutputFolder::create(path)?),
         _ => None,
     };
-    // A place that cannot be written to is found before the work is done.
+    // Report an unwritable checkpoint before the solve.
     if let Some(path) = &args.checkpoint {
-        export::try_place(path)?;
+        export::check_writable(path)?;
     }
     let options = SetOptions::default()
         .criterion(args.criterion.criterion)
@@ -63,7 +63,7 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
         .shrinkage(args.shrinkage)
         .symmetrize(args.symmetrize)
         .n_jobs(args.solver.n_jobs);
-    let job = Job {
+    let request = Request {
         args,
         settings,
         options,
@@ -72,48 +72,48 @@ pub fn run(args: &Diagonalize, session: &mut Session<'_>) -> Result<Outcome> {
     };
     if let Some((file, memory)) = on_disk(args)? {
         return if file.is_complex() {
-            job.solve_on_disk::<c64>(file, memory, session)
+            request.solve_on_disk::<c64>(file, memory, session)
         } else {
-            job.solve_on_disk::<f64>(file, memory, session)
+            request.solve_on_disk::<f64>(file, memory, session)
         };
     }
-    let read = match input::of_session(&args.source, session)? {
-        Either::Real(matrices) => Either::Real(matrices.into_set(&job.options)?),
-        Either::Complex(matrices) => Either::Complex(matrices.into_set(&job.options)?),
+    let read = match input::open_in_session(&args.source, session)? {
+        Either::Real(matrices) => Either::Real(matrices.into_set(&request.options)?),
+        Either::Complex(matrices) => Either::Complex(matrices.into_set(&request.options)?),
     };
     match read {
-        Either::Real((set, name)) => job.solve_in_memory(&set, name, session),
-        Either::Complex((set, name)) => job.solve_in_memory(&set, name, session),
+        Either::Real((set, name)) => request.solve_in_memory(&set, name, session),
+        Either::Complex((set, name)) => request.solve_in_memory(&set, name, session),
     }
 }
 
-/// What was asked for, once it has been looked at.
-struct Job<'a> {
+/// A checked request.
+struct Request<'a> {
     args: &'a Diagonalize,
     settings: Settings,
     options: SetOptions,
-    folder: Option<Folder>,
+    folder: Option<OutputFolder>,
     to_stdout: bool,
 }
 
-impl Job<'_> {
+impl Request<'_> {
     fn solve_in_memory<T: Number>(
         self,
         set: &MatrixSet<T>,
         name: String,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let clock = Instant::now();
         let display = Display::new(session);
-        let answer = followed(self.args, &self.settings, &display, |follower| {
-            diagonalize_with(set, &self.settings, follower)
+        let result = solve_with_progress(self.args, &self.settings, &display, |observer| {
+            diagonalize_with(set, &self.settings, observer)
         })?;
         drop(display);
         let solved = Solved {
             name,
             summary: set.summary().clone(),
             weights: Some(set.weights().to_vec()),
-            answer,
+            result,
             seconds: clock.elapsed().as_secs_f64(),
         };
         self.conclude(solved, session)
@@ -124,9 +124,9 @@ impl Job<'_> {
         file: MatrixFile,
         memory: Memory,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let name = file.path().display().to_string();
-        // Said before the whole file is read and checked.
+        // Report these conflicts before the whole file is read.
         if matches!(self.settings.method, Method::Pham | Method::Jacobi) {
             return Err(codiag::Error::Conflict(Conflict::PairsNotInMemory).into());
         }
@@ -135,14 +135,14 @@ impl Job<'_> {
         }
         let clock = Instant::now();
         let display = Display::new(session);
-        let watcher = |reading: &ReadProgress| display.reading(reading);
-        let mut set = match T::on_disk(file, memory, &self.options, watcher) {
+        let read_observer = |progress: &ReadProgress| display.reading(progress);
+        let mut set = match T::on_disk(file, memory, &self.options, read_observer) {
             Err(codiag::Error::Interrupted) => return Err(Interrupted.into()),
             set => set?,
         };
         let summary = set.summary().clone();
-        let answer = followed(self.args, &self.settings, &display, |follower| {
-            codiag::diagonalize_with_backend(&mut set, &self.settings, follower)
+        let result = solve_with_progress(self.args, &self.settings, &display, |observer| {
+            codiag::diagonalize_with_backend(&mut set, &self.settings, observer)
         })?;
         drop(set);
         drop(display);
@@ -150,18 +150,18 @@ impl Job<'_> {
             name,
             summary,
             weights: None,
-            answer,
+            result,
             seconds: clock.elapsed().as_secs_f64(),
         };
         self.conclude(solved, session)
     }
 
-    /// Reports and writes.
+    /// Writes the files and prints the summary.
     fn conclude<T: Number>(
         self,
         mut solved: Solved<T>,
         session: &mut Session<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<ExitStatus> {
         let Self {
             args,
             settings,
@@ -169,31 +169,31 @@ impl Job<'_> {
             folder,
             to_stdout,
         } = self;
-        let warnings = warnings(&solved.answer, &NAMES);
+        let warnings = warnings(&solved.result, &TEXTS);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
-        let ended = Ended {
-            names: &NAMES,
-            answer: &solved.answer,
+        let finished = FinishedSolve {
+            texts: &TEXTS,
+            result: &solved.result,
             seconds: solved.seconds,
             tol: settings.tol,
             warnings: &warnings,
             output: args.output.as_deref(),
         };
         if let Some(mut folder) = folder {
-            ended.stage(&mut folder, &report)?;
-            let residuals = &solved.answer.residuals;
+            finished.stage(&mut folder, &report)?;
+            let residuals = &solved.result.residuals;
             if solved.weights.is_none() && !residuals.is_empty() {
                 folder.add("residuals.npy", |out| {
                     export::npy::write(out, &[residuals.len()], residuals)
                 })?;
             }
-            let page = solve::render(&Solve {
+            let page = render(&Page {
                 input: &solved.name,
                 set: &solved.summary,
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
-                answer: &solved.answer,
+                result: &solved.result,
                 method: settings.method.name(),
-                order: settings.sort_by,
+                sort_by: settings.sort_by,
                 tol: settings.tol,
                 seconds: solved.seconds,
                 warnings: &warnings,
@@ -201,25 +201,25 @@ impl Job<'_> {
             folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
             folder.publish()?;
         }
-        ended.warn(session)?;
+        finished.warn(session)?;
         if to_stdout {
-            let b = &solved.answer.b;
+            let b = &solved.result.b;
             let shape = [b.rows(), b.columns()];
             write_npy(session, Path::new("-"), &shape, b.as_slice())?;
         } else if args.json {
             export::print_json(session.out, &report)?;
         } else if !session.quiet {
-            let size = size(&solved.summary);
-            let remarks = answer::stability_remark(&solved.answer);
-            ended.summarize((&solved.name, &size), &remarks, session)?;
+            let size = describe_size(&solved.summary);
+            let stability = result::stability_summary(&solved.result);
+            finished.summarize((&solved.name, &size), &stability, session)?;
         }
-        ended.conclude(session)
+        finished.conclude(session)
     }
 }
 
-/// 100 matrices of 40 x 40, reduced to 12
-fn size<T: Number>(set: &Summary<T>) -> String {
-    let (matrices, p) = (words::count_matrices::<T>(set.len), set.channels());
+/// Describes the size of a set: 100 matrices of 40 x 40, reduced to 12.
+fn describe_size<T: Number>(set: &Summary<T>) -> String {
+    let (matrices, p) = (format::count_matrices::<T>(set.len), set.channels());
     let reduced = if set.reduction.is_some() {
         format!(", reduced to {}", set.dimension())
     } else {
@@ -228,17 +228,17 @@ fn size<T: Number>(set: &Summary<T>) -> String {
     format!("{matrices} of {p} x {p}{reduced}")
 }
 
-/// A solve, and what is told of its set.
+/// A result and its set.
 struct Solved<T> {
     name: String,
     summary: Summary<T>,
-    /// Of a set in memory.
+    /// Weights of the matrices of a set in memory; None if the matrices stay on disk.
     weights: Option<Vec<f64>>,
-    answer: Diagonalization<T>,
+    result: Diagonalization<T>,
     seconds: f64,
 }
 
-/// The file that stays on disk, if that is asked for and there is not memory enough for all of it.
+/// Returns the input file and the memory limit if `--memory` is too small for the whole set.
 fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
     let Some(memory) = args.memory else {
         return Ok(None);
@@ -248,45 +248,45 @@ fn on_disk(args: &Diagonalize) -> Result<Option<(MatrixFile, Memory)>> {
             .is_some_and(|e| e.eq_ignore_ascii_case("npy"))
     };
     let [path] = &args.source.input[..] else {
-        bail!("--memory reads one .npy file, not a list of files");
+        bail!("--memory requires a single .npy file, not a list of files");
     };
     ensure!(
         npy(path),
-        "{}: --memory reads one .npy file of shape (n, p, p): convert to it first",
+        "{}: --memory requires a .npy file of shape (n, p, p); convert the input to .npy",
         path.display()
     );
     let file = MatrixFile::open(path)?;
     Ok((file.in_memory() > memory).then_some((file, memory)))
 }
 
-/// Solves while progress is shown and checkpoints are written.
-fn followed<T: Number>(
+/// Runs a solve, shows its progress and writes checkpoints.
+fn solve_with_progress<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
     display: &Display<'_>,
-    solve: impl FnOnce(&mut Follower<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
+    solve: impl FnOnce(&mut ProgressObserver<'_, '_, T>) -> Result<Diagonalization<T>, codiag::Error>,
 ) -> Result<Diagonalization<T>> {
-    // A time too long to count is never over.
+    // Intervals beyond the range of `Duration` mean never.
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
     let path = args.checkpoint.as_deref();
     let checkpoint = path.map(|path| (path, Checkpoint::new(every)));
-    let mut follower = Follower::new(display, settings.tol, checkpoint);
-    let answer = solve(&mut follower);
-    follower.finish()?;
-    answer.map_err(|error| {
+    let mut observer = ProgressObserver::new(display, settings.tol, checkpoint);
+    let result = solve(&mut observer);
+    observer.finish()?;
+    result.map_err(|error| {
         if matches!(error, codiag::Error::Interrupted) {
             return Interrupted.into();
         }
-        let start = start_at_fault(&args.solver, &error);
+        let init_file = faulty_init_file(&args.solver, &error);
         let error = anyhow::Error::from(error);
-        match start {
-            Some(start) => error.context(start),
+        match init_file {
+            Some(path) => error.context(path),
             None => error,
         }
     })
 }
 
-/// Everything, for report.json.
+/// Builds report.json.
 fn report<T: Number>(
     args: &Diagonalize,
     settings: &Settings,
@@ -295,9 +295,14 @@ fn report<T: Number>(
     warnings: &[String],
 ) -> Result<Value> {
     let set = &solved.summary;
-    let files: Vec<String> = args.source.input.iter().map(|f| text(f)).collect();
-    let mut own = Map::new();
-    own.insert(
+    let files: Vec<String> = args
+        .source
+        .input
+        .iter()
+        .map(|path| path_text(path))
+        .collect();
+    let mut fields = Map::new();
+    fields.insert(
         "input".to_owned(),
         json!({
             "name": solved.name,
@@ -308,33 +313,39 @@ fn report<T: Number>(
             "size": set.channels(),
         }),
     );
-    own.insert(
+    fields.insert(
         "settings".to_owned(),
         json!({
             "criterion": options.criterion.name(),
             "method": settings.method.name(),
-            "start": text(&args.solver.init),
+            "init": path_text(&args.solver.init),
             "orthogonal": settings.orthogonal || options.criterion.requires_rotations(),
-            "rank": rank(args.n_components),
+            "n_components": n_components(args.n_components),
             "shrinkage": args.shrinkage,
             "symmetrize": args.symmetrize,
-            "weights": args.sample_weight.as_deref().map(text),
+            "sample_weight": args.sample_weight.as_deref().map(path_text),
             "tol": settings.tol,
             "max_iter": settings.max_iter,
-            "restarts": settings.n_restarts,
-            "stability": settings.n_resamples,
-            "order": settings.sort_by.name(),
-            "threads": args.solver.n_jobs,
+            "n_restarts": settings.n_restarts,
+            "n_resamples": settings.n_resamples,
+            "sort_by": settings.sort_by.name(),
+            "n_jobs": args.solver.n_jobs,
             "memory": args.memory.map(|memory| memory.0),
         }),
     );
-    own.insert("weights".to_owned(), json!(solved.weights));
-    // Of a set on disk there may be too many residuals: they are in residuals.npy.
+    fields.insert("sample_weight".to_owned(), json!(solved.weights));
+    // The residuals of a set on disk, which may be many, are in residuals.npy.
     let residuals = solved.weights.is_some();
-    answer::report(&mut solved.answer, residuals, solved.seconds, warnings, own)
+    result::report(
+        &mut solved.result,
+        residuals,
+        solved.seconds,
+        warnings,
+        fields,
+    )
 }
 
-fn rank(rank: Option<Rank>) -> Value {
+fn n_components(rank: Option<Rank>) -> Value {
     match rank {
         None | Some(Rank::Full) => json!("full"),
         Some(Rank::Auto) => json!("auto"),

@@ -1,11 +1,11 @@
-//! One file per command, and what the commands share.
+//! The commands, one module each, and what they share.
 
-mod answer;
 mod bench;
 mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
+mod result;
 pub mod separate;
 
 use std::path::Path;
@@ -17,10 +17,10 @@ use codiag::Scalar;
 use crate::args::{Cli, Command};
 use crate::export;
 use crate::session::OutputKind;
-use crate::{Outcome, Session};
+use crate::{ExitStatus, Session};
 
-/// Does what was asked for.
-pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> {
+/// Runs a command.
+pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<ExitStatus> {
     match command {
         Command::Reproduce(args) => reproduce::run(&args, session),
         Command::Diagonalize(args) => diagonalize::run(&args, session),
@@ -29,24 +29,25 @@ pub fn dispatch(command: Command, session: &mut Session<'_>) -> Result<Outcome> 
         Command::Generate(args) => generate::run(&args, session),
         Command::Bench(args) => bench::run(&args, session),
         Command::Completions { shell } => {
-            // Into a buffer: the generator panics where a pipe closes early.
+            // Use a buffer, because the generator panics if a pipe closes early.
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "codiag", &mut text);
             let written = session.out.write_all(&text);
             written.context("standard output cannot be written")?;
-            Ok(Outcome::Done)
+            Ok(ExitStatus::Done)
         }
         Command::Man { output: None } => {
             let written = clap_mangen::Man::new(Cli::command()).render(&mut session.out);
             written.context("standard output cannot be written")?;
-            Ok(Outcome::Done)
+            Ok(ExitStatus::Done)
         }
         Command::Man { output: Some(path) } => manual_pages(&path),
     }
 }
 
-fn manual_pages(path: &Path) -> Result<Outcome> {
-    let mut folder = export::Folder::create(path)?;
+/// Writes one manual page per command into a folder.
+fn manual_pages(path: &Path) -> Result<ExitStatus> {
+    let mut folder = export::OutputFolder::create(path)?;
     let mut program = Cli::command();
     program.build();
     let pages = std::iter::once(program.clone()).chain(program.get_subcommands().cloned());
@@ -56,23 +57,23 @@ fn manual_pages(path: &Path) -> Result<Outcome> {
         folder.add(&format!("{name}.1"), |mut out| page.render(&mut out))?;
     }
     folder.publish()?;
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// Checks that standard output is open and no terminal, before bytes are written to it.
+/// Checks that binary data can be written to standard output: it is open and not a terminal.
 fn check_output(session: &Session<'_>) -> Result<()> {
     ensure!(
         session.out_kind != OutputKind::Closed,
-        "standard output is closed: name a file with -o"
+        "standard output is closed; use -o FILE"
     );
     ensure!(
         session.out_kind != OutputKind::Terminal,
-        "standard output is a terminal: name a file with -o, or pipe the numbers somewhere"
+        "standard output is a terminal; use -o FILE, or pipe the output to another program"
     );
     Ok(())
 }
 
-/// Numbers to a .npy file, or to standard output if it is `-`.
+/// Writes an array to a .npy file, or to standard output if the path is `-`.
 fn write_npy<T: Scalar>(
     session: &mut Session<'_>,
     path: &Path,
@@ -84,6 +85,6 @@ fn write_npy<T: Scalar>(
         return export::npy::write(session.out, shape, data)
             .context("standard output cannot be written");
     }
-    export::try_place(path)?;
+    export::check_writable(path)?;
     export::write_file(path, |out| export::npy::write(out, shape, data))
 }

@@ -1,4 +1,5 @@
-//! `codiag reproduce`: the paper's three experiments, its figure, and which of its claims hold.
+//! `codiag reproduce`: runs the three experiments of the paper, draws its figure and checks its
+//! claims.
 
 use std::io::Write;
 
@@ -6,30 +7,32 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::args::Reproduce;
-use crate::export::{self, Folder};
-use crate::reproduction::experiments::{self, GOAL, Run};
+use crate::export::{self, OutputFolder};
+use crate::reproduction::experiments::{self, GRADIENT_GOAL, Run};
 use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
-use crate::{Outcome, Session, machine, page, progress};
+use crate::{ExitStatus, Session, cpu, page, progress};
 
-/// Measures, prints, writes.
-pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<Outcome> {
-    let mut folder = Folder::create(&args.output)?;
+/// Runs the command.
+pub fn run(args: &Reproduce, session: &mut Session<'_>) -> Result<ExitStatus> {
+    let mut folder = OutputFolder::create(&args.output)?;
     let results = measure(args, session)?;
     let svg = figure::standalone(&results);
-    let page = page::paper::render(&results);
+    let page = page::reproduce::render(&results);
     folder.add("figure.svg", |out| out.write_all(svg.as_bytes()))?;
     folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
-    folder.add("results.json", |out| export::json(out, &document(&results)))?;
+    folder.add("results.json", |out| {
+        export::json(out, &results_json(&results))
+    })?;
     folder.add("history.csv", |out| history(&results, out))?;
     folder.publish()?;
-    // Last, so that a reader who closes the pipe early loses no file.
+    // Printed last: a pipe that is closed early does not prevent the files.
     print(&results, session).context("standard output cannot be written")?;
     if !session.quiet {
-        let place = args.output.join("report.html");
-        writeln!(session.out, "\nTo look at: {}", place.display())
+        let report = args.output.join("report.html");
+        writeln!(session.out, "\nOpen {} in a web browser.", report.display())
             .context("standard output cannot be written")?;
     }
-    Ok(Outcome::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
@@ -37,20 +40,21 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
         experiments: experiments::experiments(args)?,
         solvers: experiments::solvers(args),
         runs: Vec::new(),
-        machine: machine::description(),
-        threads: args.n_jobs,
+        machine: cpu::description(),
+        n_jobs: args.n_jobs,
     };
     let live = session.live && !session.quiet;
-    let bar = live.then(progress::bar);
+    let bar = live.then(progress::spinner);
     for experiment in &results.experiments {
         for (seed, set) in experiment.sets.iter().enumerate() {
             for solver in &results.solvers {
                 let text = format!("{}, seed {seed}: {}", experiment.title, solver.name);
                 match &bar {
                     Some(bar) => bar.set_message(text),
-                    None => session.remark(&text)?,
+                    None => session.info(&text)?,
                 }
-                let run = Run::measure(experiment.key, seed, set, solver, session.interruption())?;
+                let run =
+                    Run::measure(experiment.key, seed, set, solver, session.interrupt_flag())?;
                 results.runs.push(run);
             }
         }
@@ -61,13 +65,13 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
     Ok(results)
 }
 
-/// The table, for a terminal.
+/// Prints the table and the claims.
 fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
-    let paint = session.paint;
+    let colors = session.colors;
     let out = &mut *session.out;
     let rows = results.rows();
     for experiment in &results.experiments {
-        writeln!(out, "{}", paint.bold(&experiment.title))?;
+        writeln!(out, "{}", colors.bold(&experiment.title))?;
         let cells: Vec<[String; 7]> = std::iter::once(HEADINGS.map(str::to_owned))
             .chain(
                 rows.iter()
@@ -87,24 +91,24 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "\nSeconds to ĝ ≤ {GOAL:.0e} are compared with Pham's; {} on {}.\n",
-        crate::words::count(results.threads, "thread", "threads"),
+        "\nSpeedup: time of Pham's algorithm to ĝ ≤ {GRADIENT_GOAL:.0e} divided by the time of the solver; {} on {}.\n",
+        crate::format::count(results.n_jobs, "thread", "threads"),
         results.machine
     )?;
     for claim in claims::claims(results) {
         let verdict = claim.verdict.name();
         let verdict = match claim.verdict {
-            claims::Verdict::Holds => paint.green(verdict),
-            claims::Verdict::DoesNotHold => paint.red(verdict),
-            claims::Verdict::Partly | claims::Verdict::NotMeasured => paint.yellow(verdict),
+            claims::Verdict::Holds => colors.green(verdict),
+            claims::Verdict::DoesNotHold => colors.red(verdict),
+            claims::Verdict::Partly | claims::Verdict::NotMeasured => colors.yellow(verdict),
         };
         writeln!(out, "{verdict}: {}\n  {}", claim.statement, claim.measured)?;
     }
     Ok(())
 }
 
-/// results.json.
-fn document(results: &Results) -> serde_json::Value {
+/// Builds results.json.
+fn results_json(results: &Results) -> serde_json::Value {
     let experiments: Vec<_> = results
         .experiments
         .iter()
@@ -122,8 +126,8 @@ fn document(results: &Results) -> serde_json::Value {
     json!({
         "codiag": env!("CARGO_PKG_VERSION"),
         "machine": results.machine,
-        "threads": results.threads,
-        "goal": GOAL,
+        "n_jobs": results.n_jobs,
+        "goal": GRADIENT_GOAL,
         "experiments": experiments,
         "table": results.rows(),
         "claims": claims::claims(results),
@@ -131,7 +135,7 @@ fn document(results: &Results) -> serde_json::Value {
     })
 }
 
-/// history.csv: every point of every curve.
+/// Writes history.csv: every iteration of every run.
 fn history(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let columns = ["experiment", "solver", "seed", "loss_above_minimum"];
     let rows = results.runs.iter().flat_map(|run| {
@@ -140,7 +144,7 @@ fn history(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
                 run.experiment,
                 run.solver,
                 run.seed,
-                record.loss - run.limit,
+                record.loss - run.local_minimum,
             );
             (labels, record)
         })

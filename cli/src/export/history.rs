@@ -1,10 +1,10 @@
-//! Histories as .csv: one row per iteration, with the fields of a record.
+//! Histories as .csv: one row per iteration, one column per field of a record.
 
 use std::io::{self, Write};
 
 use codiag::Record;
 
-/// A whole history.
+/// Writes the history of one solve.
 pub fn write(out: &mut dyn Write, records: &[Record]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     for record in records {
@@ -13,14 +13,14 @@ pub fn write(out: &mut dyn Write, records: &[Record]) -> io::Result<()> {
     table.flush()
 }
 
-/// Histories of several solves in one table: each row begins with columns that say which solve it
-/// belongs to.
+/// Writes the histories of several solves to one table. The first columns of each row identify its
+/// solve.
 pub fn write_labelled<'a, L: serde::Serialize>(
     out: &mut dyn Write,
     columns: &[&str],
     rows: impl IntoIterator<Item = (L, &'a Record)>,
 ) -> io::Result<()> {
-    // The header comes from two sources, so it is written by hand.
+    // Serde cannot combine the labels and the fields of a record into one header.
     let mut table = csv::WriterBuilder::new()
         .has_headers(false)
         .from_writer(out);
@@ -40,7 +40,7 @@ mod tests {
     use codiag::{Settings, diagonalize, synthetic};
 
     #[test]
-    fn every_table_has_the_fields_of_a_record() {
+    fn header_has_the_fields_of_a_record() {
         let set = synthetic::noisy(20, 3, 0.1, 0);
         let history = diagonalize(&set, &Settings::default()).unwrap().history;
         let names = history[0].fields().map(|(name, _)| name).join(",");
@@ -49,7 +49,7 @@ mod tests {
         let plain = String::from_utf8(plain).unwrap();
         assert_eq!(plain.lines().next().unwrap(), names);
         assert_eq!(plain.lines().count(), history.len() + 1);
-        // Numbers keep all their digits.
+        // Numbers are written with full precision.
         let second = plain.lines().nth(1).unwrap().split(',').nth(4).unwrap();
         assert_eq!(second.parse(), Ok(history[0].loss));
 

@@ -1,11 +1,11 @@
-//! Writing .npy: float64 or complex128, little endian, C order.
+//! Writer of .npy files: float64 or complex128, little endian, C order.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use codiag::{Matrix, Scalar};
 
-/// Writes an array, whose numbers come in C order.
+/// Writes an array; `data` is in C order.
 pub fn write<T: Scalar>(out: &mut dyn Write, shape: &[usize], data: &[T]) -> io::Result<()> {
     debug_assert_eq!(shape.iter().product::<usize>(), data.len());
     out.write_all(&header::<T>(shape))?;
@@ -25,7 +25,7 @@ fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
         "{{'descr': '{numbers}', 'fortran_order': False, 'shape': {}, }}",
         codiag::npy::tuple(shape)
     );
-    // The numbers begin at a multiple of 64 bytes, so that they can be mapped into memory.
+    // The data begin at a multiple of 64 bytes, as the format requires for memory mapping.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -36,14 +36,16 @@ fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// An array of rows that is written some columns at a time, so that it is never in memory whole.
-pub struct Rows<'a> {
+/// A .npy matrix in a file that is written in blocks of columns, so that it is never in memory as a
+/// whole.
+pub struct RowFile<'a> {
     file: &'a mut File,
     first: u64,
     columns: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowFile<'a> {
+    /// Writes the header and reserves space for the data.
     pub fn new(file: &'a mut File, shape: (usize, usize)) -> io::Result<Self> {
         let header = header::<f64>(&[shape.0, shape.1]);
         file.write_all(&header)?;
@@ -57,11 +59,11 @@ impl<'a> Rows<'a> {
     }
 
     fn seek(&mut self, row: usize, column: usize) -> io::Result<()> {
-        let place = self.first + ((row * self.columns + column) * 8) as u64;
-        self.file.seek(SeekFrom::Start(place)).map(|_| ())
+        let offset = self.first + ((row * self.columns + column) * 8) as u64;
+        self.file.seek(SeekFrom::Start(offset)).map(|_| ())
     }
 
-    /// Writes some columns of all rows, from a column on.
+    /// Writes a block of columns of all rows, beginning at `column`.
     pub fn write(&mut self, column: usize, part: &Matrix) -> io::Result<()> {
         for a in 0..part.rows() {
             let bytes: Vec<u8> = part.row(a).iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -71,7 +73,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// The same of a file that was written before.
+    /// Opens a file that was written before.
     pub fn reopen(file: &'a mut File, shape: (usize, usize)) -> Self {
         Self {
             file,
@@ -80,14 +82,14 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Writes a whole row.
+    /// Writes a row.
     pub fn write_row(&mut self, row: usize, numbers: &[f64]) -> io::Result<()> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.seek(row, 0)?;
         self.file.write_all(&bytes)
     }
 
-    /// Reads a part of a row, from a column on.
+    /// Reads a part of a row, beginning at `column`.
     pub fn read_part(&mut self, row: usize, column: usize, out: &mut [f64]) -> io::Result<()> {
         let mut bytes = vec![0; out.len() * 8];
         self.seek(row, column)?;
@@ -98,7 +100,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Reads a row again.
+    /// Reads a row.
     pub fn row(&mut self, a: usize) -> io::Result<Vec<f64>> {
         let mut bytes = vec![0; self.columns * 8];
         self.seek(a, 0)?;
@@ -120,10 +122,10 @@ mod tests {
     use codiag::npy::Header;
 
     #[test]
-    fn rows_written_in_parts_are_an_array() {
+    fn matrix_written_in_column_blocks_is_read_back() {
         let whole = codiag::Matrix::from_fn(3, 7, |a, b| (10 * a + b) as f64);
         let mut file = tempfile::tempfile().unwrap();
-        let mut rows = super::Rows::new(&mut file, (3, 7)).unwrap();
+        let mut rows = super::RowFile::new(&mut file, (3, 7)).unwrap();
         for (start, end) in [(4, 7), (0, 4)] {
             let part = codiag::Matrix::from_fn(3, end - start, |a, b| whole[(a, start + b)]);
             rows.write(start, &part).unwrap();
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_array_is_read_back() {
         let numbers: Vec<f64> = (0..24).map(|k| f64::from(k) / 7.0).collect();
         let mut bytes = Vec::new();
         super::write(&mut bytes, &[2, 3, 4], &numbers).unwrap();
@@ -147,8 +149,9 @@ mod tests {
         assert_eq!(header.shape, [2, 3, 4]);
         assert_eq!(header.read_numbers(&mut reader, 24, 0).unwrap(), numbers);
     }
+
     #[test]
-    fn complex_numbers_are_written_part_by_part() {
+    fn complex_array_is_read_back() {
         let numbers = [codiag::c64::new(1.5, -2.0), codiag::c64::new(0.0, 3.0)];
         let mut bytes = Vec::new();
         super::write(&mut bytes, &[2], &numbers).unwrap();

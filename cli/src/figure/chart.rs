@@ -1,14 +1,14 @@
-//! A chart: curves on two axes.
+//! Charts: curves or bars on two axes.
 
 use std::fmt::Write;
 
-use super::scale::Scale;
+use super::axis::Axis;
 use super::{escape, text};
 
-/// Points nearer than this to the last one drawn are not drawn.
+/// Points that are closer than this to the previous one, in pixels, are skipped.
 const RESOLUTION: f64 = 0.6;
 
-/// A curve; `style` chooses its colour and dashes, 0 to 3; 4 is thin, and has no dot at its end.
+/// A curve. Styles 0 to 3 differ in color and dashes; style 4 is thin and has no dot at its end.
 #[derive(Clone, Debug)]
 pub struct Curve {
     pub name: String,
@@ -22,12 +22,12 @@ pub struct Chart {
     pub title: String,
     pub x_label: String,
     pub y_label: String,
-    pub x: Scale,
-    pub y: Scale,
+    pub x: Axis,
+    pub y: Axis,
     pub curves: Vec<Curve>,
-    /// A line across, and what it means.
+    /// Horizontal line with its label.
     pub goal: Option<(f64, String)>,
-    /// Bars from zero to the points of the first curve, instead of lines between them.
+    /// Whether the first curve is drawn as bars from zero.
     pub bars: bool,
     pub width: f64,
     pub height: f64,
@@ -39,14 +39,14 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 44.0;
 
 impl Chart {
-    /// Draws it, with its corner at the origin.
+    /// Draws the chart as SVG, with its upper left corner at the origin.
     pub fn draw(&self) -> String {
         let mut out = String::new();
         let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
         let title = "font-weight=\"600\" font-size=\"13\"";
         out += &text(LEFT, 18.0, "ink", title, &self.title);
         for (value, label) in &self.y.ticks {
-            let y = self.y_place(*value);
+            let y = self.y_position(*value);
             let _ = write!(
                 out,
                 "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
@@ -60,13 +60,13 @@ impl Chart {
             );
         }
         for (value, label) in &self.x.ticks {
-            let x = self.x_place(*value);
+            let x = self.x_position(*value);
             let _ = write!(
                 out,
                 "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>"
             );
-            let centred = "text-anchor=\"middle\" font-size=\"11\"";
-            out += &text(x, bottom + 17.0, "soft", centred, label);
+            let centered = "text-anchor=\"middle\" font-size=\"11\"";
+            out += &text(x, bottom + 17.0, "soft", centered, label);
         }
         let (w, h) = (right - LEFT, bottom - TOP);
         let _ = write!(
@@ -87,7 +87,7 @@ impl Chart {
         );
         out += &text(12.0, TOP + h / 2.0, "soft", &turned, &self.y_label);
         if let Some((value, label)) = &self.goal {
-            let y = self.y_place(*value);
+            let y = self.y_position(*value);
             let _ = write!(
                 out,
                 "<line class=\"goal\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
@@ -110,7 +110,7 @@ impl Chart {
         let mut last: Option<(f64, f64)> = None;
         let count = curve.points.len();
         for (k, point) in curve.points.iter().enumerate() {
-            let (x, y) = (self.x_place(point.0), self.y_place(point.1));
+            let (x, y) = (self.x_position(point.0), self.y_position(point.1));
             let near = last.is_some_and(|(a, b)| (x - a).hypot(y - b) < RESOLUTION);
             if near && k + 1 < count {
                 continue;
@@ -126,7 +126,7 @@ impl Chart {
             return String::new();
         };
         let (name, style) = (escape(&curve.name), curve.style);
-        // A dot where it ends, which is all there is of a curve of one point.
+        // The dot at the end also makes a curve of a single point visible.
         format!(
             "<g class=\"series\"><title>{name}</title><path class=\"curve c{style}\" d=\"{path}\"/>\
              <circle class=\"d{style}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\"/></g>"
@@ -134,12 +134,12 @@ impl Chart {
     }
 
     fn draw_bars(&self, curve: &Curve) -> String {
-        let zero = self.y_place(0.0);
-        let room = (self.width - LEFT - RIGHT) / curve.points.len().max(1) as f64;
-        let width = (room * 0.7).clamp(0.4, 14.0);
+        let zero = self.y_position(0.0);
+        let spacing = (self.width - LEFT - RIGHT) / curve.points.len().max(1) as f64;
+        let width = (spacing * 0.7).clamp(0.4, 14.0);
         let mut out = format!("<g class=\"series\"><title>{}</title>", escape(&curve.name));
         for (x, y) in &curve.points {
-            let (left, end) = (self.x_place(*x) - width / 2.0, self.y_place(*y));
+            let (left, end) = (self.x_position(*x) - width / 2.0, self.y_position(*y));
             let top = end.min(zero);
             let _ = write!(
                 out,
@@ -152,17 +152,17 @@ impl Chart {
         out + "</g>"
     }
 
-    fn x_place(&self, value: f64) -> f64 {
-        LEFT + self.x.place(value) * (self.width - LEFT - RIGHT)
+    fn x_position(&self, value: f64) -> f64 {
+        LEFT + self.x.position(value) * (self.width - LEFT - RIGHT)
     }
 
-    fn y_place(&self, value: f64) -> f64 {
+    fn y_position(&self, value: f64) -> f64 {
         let height = self.height - TOP - BOTTOM;
-        TOP + (1.0 - self.y.place(value)) * height
+        TOP + (1.0 - self.y.position(value)) * height
     }
 }
 
-/// A sample of a curve as a figure of its own.
+/// Returns a sample of a curve as a separate SVG.
 pub fn legend_sample(style: usize) -> String {
     format!(
         "<svg viewBox=\"0 0 34 12\" aria-hidden=\"true\">{}</svg>",
@@ -170,7 +170,7 @@ pub fn legend_sample(style: usize) -> String {
     )
 }
 
-/// A sample of a curve, for legends.
+/// Returns a sample of a curve for legends.
 pub fn sample(style: usize) -> String {
     format!(
         "<path class=\"curve c{style}\" d=\"M0 6L26 6\"/><circle class=\"d{style}\" cx=\"26\" cy=\"6\" \
@@ -178,13 +178,13 @@ pub fn sample(style: usize) -> String {
     )
 }
 
-/// A line through numbers, as wide as a word.
+/// Returns a small line chart without axes.
 pub fn sparkline(values: impl Iterator<Item = f64> + Clone, width: f64, height: f64) -> String {
     let count = values.clone().count();
     let top = values.clone().fold(f64::MIN_POSITIVE, f64::max);
     let bottom = values.clone().fold(0.0, f64::min);
     let mut path = String::new();
-    // More points than half pixels say nothing.
+    // Draw at most two points per pixel.
     let stride = (count as f64 / (2.0 * width)).ceil().max(1.0) as usize;
     for (k, value) in values.enumerate().step_by(stride) {
         let x = k as f64 / (count.max(2) - 1) as f64 * (width - 2.0) + 1.0;

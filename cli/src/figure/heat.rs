@@ -1,15 +1,16 @@
-//! Heat maps as small pictures: one pixel per entry, colours by sign, and transparent at zero so that
-//! they suit any background.
+//! Heat maps as small PNG images: one pixel per entry, colors by sign, transparent at zero so that
+//! they suit light and dark backgrounds.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// The largest picture; of more entries, the largest of those that share a pixel is shown.
-const LARGEST: usize = 512;
+/// Maximum width and height in pixels. Of entries that share a pixel, the largest in magnitude is
+/// shown.
+const MAX_PIXELS: usize = 512;
 
-/// A picture of values from −1 (blue) to 1 (red), as a `data:` address.
-pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) -> String {
-    let (height, width) = (rows.min(LARGEST), columns.min(LARGEST));
+/// Returns an image of values from −1 (blue) to 1 (red) as a `data:` URL.
+pub fn data_url(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) -> String {
+    let (height, width) = (rows.min(MAX_PIXELS), columns.min(MAX_PIXELS));
     let mut pixels = Vec::with_capacity(4 * width * height);
     for y in 0..height {
         for x in 0..width {
@@ -22,15 +23,15 @@ pub fn data(rows: usize, columns: usize, value: impl Fn(usize, usize) -> f64) ->
                     }
                 }
             }
-            pixels.extend(colour(extreme));
+            pixels.extend(color(extreme));
         }
     }
     let bytes = encode(width, height, &pixels).unwrap_or_default();
     format!("data:image/png;base64,{}", BASE64_STANDARD.encode(bytes))
 }
 
-/// Red, green, blue and opacity.
-fn colour(value: f64) -> [u8; 4] {
+/// Red, green, blue and opacity of a value.
+fn color(value: f64) -> [u8; 4] {
     let opacity = (value.abs().min(1.0).powf(0.7) * 255.0).round() as u8;
     if value > 0.0 {
         [222, 73, 36, opacity]
@@ -39,6 +40,7 @@ fn colour(value: f64) -> [u8; 4] {
     }
 }
 
+/// Encodes RGBA pixels as PNG.
 fn encode(width: usize, height: usize, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
@@ -55,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_have_the_colours_of_their_numbers() {
-        let address = data(1, 3, |_, column| [1.0, 0.0, -1.0][column]);
-        let bytes = address.strip_prefix("data:image/png;base64,").unwrap();
+    fn pixels_have_the_colors_of_their_values() {
+        let url = data_url(1, 3, |_, column| [1.0, 0.0, -1.0][column]);
+        let bytes = url.strip_prefix("data:image/png;base64,").unwrap();
         let bytes = BASE64_STANDARD.decode(bytes).unwrap();
         let decoder = png::Decoder::new(std::io::Cursor::new(bytes));
         let mut reader = decoder.read_info().unwrap();
@@ -67,7 +69,7 @@ mod tests {
         assert_eq!(pixels[..4], [222, 73, 36, 255]);
         assert_eq!(pixels[7], 0, "transparent at zero");
         assert_eq!(pixels[8..], [32, 119, 196, 255]);
-        // Larger ones are no larger than they need be.
-        assert!(data(2000, 2000, |a, b| if a == b { 1.0 } else { 0.0 }).len() < 1 << 16);
+        // The size of the image is limited.
+        assert!(data_url(2000, 2000, |a, b| if a == b { 1.0 } else { 0.0 }).len() < 1 << 16);
     }
 }

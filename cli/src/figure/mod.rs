@@ -1,13 +1,12 @@
 //! Figures as SVG, in light and dark colors.
 
+pub mod axis;
 pub mod chart;
 pub mod heat;
-pub mod scale;
 pub mod topography;
 
-/// How figures look, in a page or alone. Plain rules first, so that renderers without media queries
-/// show the light ones. Colours of the curves are those of Okabe & Ito, which the colour-blind tell
-/// apart; dashes repeat what they say.
+/// Style sheet of figures. The light colors come first, for renderers without media queries. Curves
+/// have the colors of Okabe & Ito, which color-blind readers can distinguish, and different dashes.
 pub const STYLE: &str = "\
 .ink{fill:#1d2430}.soft{fill:#5a6472}.paper{fill:#ffffff}
 .grid{stroke:#e4e7ec;stroke-width:1}.frame{stroke:#b6bdc7;stroke-width:1;fill:none}
@@ -19,7 +18,7 @@ pub const STYLE: &str = "\
 .d0{fill:#0072b2}.d1{fill:#d55e00}.d2{fill:#009e73}.d3{fill:#a4418a}
 ";
 
-/// The same in the dark.
+/// Colors of figures in dark mode.
 pub const DARK_STYLE: &str = "\
 .ink{fill:#e7eaf0}.soft{fill:#a2abb8}.paper{fill:#14171c}
 .grid{stroke:#2a2f38}.frame{stroke:#4b5563}.goal{stroke:#7d8794}
@@ -28,11 +27,11 @@ pub const DARK_STYLE: &str = "\
 .d0{fill:#56b4e9}.d1{fill:#f0883e}.d2{fill:#2fc79a}.d3{fill:#e38fc9}
 ";
 
-/// The typefaces of figures.
+/// Fonts of figures.
 const FONTS: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
-/// Text that is safe between tags and in attributes.
+/// Escapes text for use between tags and in attributes.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -40,7 +39,7 @@ pub fn escape(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// An SVG for a page, which brings the style.
+/// Returns an SVG for an HTML page that contains the style sheet.
 pub fn inline(width: f64, height: f64, title: &str, content: &str) -> String {
     format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\" \
@@ -49,7 +48,7 @@ pub fn inline(width: f64, height: f64, title: &str, content: &str) -> String {
     )
 }
 
-/// An SVG that stands alone, on paper.
+/// Returns an SVG file with its own style sheet and background.
 pub fn standalone(width: f64, height: f64, title: &str, content: &str) -> String {
     let title = escape(title);
     format!(
@@ -61,7 +60,7 @@ pub fn standalone(width: f64, height: f64, title: &str, content: &str) -> String
     )
 }
 
-/// A line of text.
+/// Returns a line of text as SVG.
 pub fn text(x: f64, y: f64, class: &str, attributes: &str, content: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" {attributes}>{}</text>",

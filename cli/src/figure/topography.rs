@@ -1,20 +1,20 @@
-//! A pattern over a head seen from above.
+//! Topographic maps: a pattern on a head seen from above.
 
 use std::fmt::Write;
 
 use super::heat;
 
-/// Pixels each way.
+/// Width and height in pixels.
 const PIXELS: usize = 64;
-/// Fewer places than this do not make a picture.
-const FEWEST: usize = 4;
+/// Minimum number of positions for a map.
+const MIN_POSITIONS: usize = 4;
 
-/// The head, the nose at the top, with one dot per channel: red is positive, blue negative. None if too
-/// few channels have a place.
+/// Draws the head with the nose at the top and one dot per channel; red is positive, blue negative.
+/// Returns None if too few channels have a position.
 pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Option<String> {
-    let known = gathered(values, positions);
+    let known = values_by_position(values, positions);
     let largest = known.iter().fold(0.0_f64, |m, (_, v)| m.max(v.abs()));
-    let places = within_the_head(&known)?;
+    let points = fit_to_head(&known)?;
     let value = |row: usize, column: usize| {
         let at = |k: usize| (2 * k + 1) as f64 / PIXELS as f64 - 1.0;
         let (x, y) = (at(column), -at(row));
@@ -22,16 +22,16 @@ pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Opti
             return 0.0;
         }
         let (mut sum, mut total) = (0.0, 0.0);
-        for ([a, b], (_, v)) in places.iter().zip(&known) {
-            // Near channels count, far ones hardly do; at a channel, it alone.
+        for ([a, b], (_, v)) in points.iter().zip(&known) {
+            // Interpolate by inverse distances to the fourth power.
             let weight = ((x - a).powi(2) + (y - b).powi(2) + 1e-4).powi(-2);
             sum += weight * v;
             total += weight;
         }
         sum / total / largest
     };
-    let picture = heat::data(PIXELS, PIXELS, value);
-    let dots: String = places.iter().fold(String::new(), |mut dots, [x, y]| {
+    let picture = heat::data_url(PIXELS, PIXELS, value);
+    let dots: String = points.iter().fold(String::new(), |mut dots, [x, y]| {
         let _ = write!(
             dots,
             "<circle class=\"ink\" cx=\"{x:.3}\" cy=\"{:.3}\" r=\".018\"/>",
@@ -48,36 +48,37 @@ pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Opti
     ))
 }
 
-/// The largest size of a value that has a place.
+/// Returns the largest magnitude of the values that have a position.
 pub fn largest(values: &[f64], positions: &[Option<[f64; 2]>]) -> f64 {
-    gathered(values, positions)
+    values_by_position(values, positions)
         .iter()
         .fold(0.0_f64, |m, (_, v)| m.max(v.abs()))
 }
 
-/// Values with places, each place once: of several channels at one place, as gradiometers are, the root of the
-/// sum of squares.
-fn gathered(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f64)> {
+/// Collects values by position. Channels at equal positions, such as pairs of gradiometers, give
+/// the root of the sum of squares.
+fn values_by_position(values: &[f64], positions: &[Option<[f64; 2]>]) -> Vec<([f64; 2], f64)> {
     let mut known: Vec<([f64; 2], f64)> = Vec::new();
-    for (place, value) in positions.iter().zip(values) {
-        let Some(place) = place.filter(|place| place.iter().all(|x| x.is_finite())) else {
+    for (position, value) in positions.iter().zip(values) {
+        let Some(position) = position.filter(|position| position.iter().all(|x| x.is_finite()))
+        else {
             continue;
         };
         if !value.is_finite() {
             continue;
         }
-        match known.iter_mut().find(|(other, _)| *other == place) {
+        match known.iter_mut().find(|(other, _)| *other == position) {
             Some((_, sum)) => *sum = sum.hypot(*value),
-            None => known.push((place, *value)),
+            None => known.push((position, *value)),
         }
     }
     known
 }
 
-/// What the colours of a map mean: from minus the largest value to it, in a unit.
-pub fn colour_bar(largest: f64, unit: &str) -> String {
-    let picture = heat::data(1, 64, |_, column| (2.0 * column as f64 + 1.0) / 64.0 - 1.0);
-    let label = format!("{} {unit}", crate::words::small(largest));
+/// Draws the color bar of a map, from minus the largest value to plus the largest value.
+pub fn color_bar(largest: f64, unit: &str) -> String {
+    let picture = heat::data_url(1, 64, |_, column| (2.0 * column as f64 + 1.0) / 64.0 - 1.0);
+    let label = format!("{} {unit}", crate::format::short(largest));
     let label = super::escape(label.trim());
     format!(
         "<svg class=\"topography-bar\" viewBox=\"0 0 200 26\" font-size=\"11\" role=\"img\" aria-label=\"from \
@@ -88,24 +89,24 @@ pub fn colour_bar(largest: f64, unit: &str) -> String {
     )
 }
 
-/// The places moved and scaled into a circle of radius 1.
-fn within_the_head(known: &[([f64; 2], f64)]) -> Option<Vec<[f64; 2]>> {
-    if known.len() < FEWEST {
+/// Moves and scales the positions into a circle of radius 1.
+fn fit_to_head(known: &[([f64; 2], f64)]) -> Option<Vec<[f64; 2]>> {
+    if known.len() < MIN_POSITIONS {
         return None;
     }
-    let middle = [0, 1].map(|axis| {
-        let along = known.iter().map(|(place, _)| place[axis]);
+    let center = [0, 1].map(|axis| {
+        let along = known.iter().map(|(point, _)| point[axis]);
         let low = along.clone().fold(f64::INFINITY, f64::min);
         0.5 * (low + along.fold(f64::NEG_INFINITY, f64::max))
     });
-    let centred = |place: &[f64; 2]| [place[0] - middle[0], place[1] - middle[1]];
+    let centered = |point: &[f64; 2]| [point[0] - center[0], point[1] - center[1]];
     let radius = known
         .iter()
-        .map(|(place, _)| centred(place))
+        .map(|(point, _)| centered(point))
         .fold(0.0_f64, |m, [x, y]| m.max(x.hypot(y)));
     (radius > 0.0).then(|| {
-        let place = |(place, _): &([f64; 2], f64)| centred(place).map(|x| 0.93 * x / radius);
-        known.iter().map(place).collect()
+        let scaled = |(point, _): &([f64; 2], f64)| centered(point).map(|x| 0.93 * x / radius);
+        known.iter().map(scaled).collect()
     })
 }
 
@@ -114,20 +115,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_fill_the_head_and_too_few_make_none() {
+    fn positions_fill_the_head_and_too_few_give_none() {
         let square = [[5.0, 5.0], [7.0, 5.0], [5.0, 7.0], [7.0, 7.0]].map(Some);
         let drawn = draw(&[1.0, -1.0, 0.5, 0.0], &square, "a < b").unwrap();
         assert_eq!(drawn.matches("class=\"ink\"").count(), 4);
         assert!(drawn.contains("cx=\"0.658\" cy=\"0.658\"") && drawn.contains("a &lt; b"));
         assert!(draw(&[1.0; 3], &square[..3], "").is_none());
         assert!(draw(&[1.0; 4], &[square[0]; 4], "").is_none());
-        // Two at one place are one dot, of their root sum of squares.
+        // Two channels at one position give one dot, with the root of the sum of squares.
         let twice = [square[0], square[0], square[1], square[2], square[3]];
         let values = [3.0, -4.0, 1.0, 1.0, 1.0];
         let drawn = draw(&values, &twice, "").unwrap();
         assert_eq!(drawn.matches("class=\"ink\"").count(), 4);
         assert_eq!(largest(&values, &twice), 5.0);
-        assert!(colour_bar(5.0, "fT").contains(">5.00 fT<"));
+        assert!(color_bar(5.0, "fT").contains(">5.00 fT<"));
         assert!(draw(&[1.0; 4], &[None; 4], "").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Files of one matrix, or of a list of numbers.
+//! Files of one matrix or of a list of numbers.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -9,13 +9,13 @@ use codiag::{Init, Matrix, Scalar, c64};
 
 use super::{extension, open_bounded, text, unreadable};
 
-/// Reads a real matrix from a .npy or a text file, and names the file in every error.
+/// Reads a real matrix from a .npy or a text file. Errors name the file.
 pub fn matrix_file(path: &Path) -> Result<Matrix> {
     read_matrix(path).with_context(|| path.display().to_string())
 }
 
-/// Reads a start, real or complex, likewise.
-pub fn start_file(path: &Path) -> Result<Init> {
+/// Reads the matrix of `--init`, real or complex, from a .npy or a text file. Errors name the file.
+pub fn init_file(path: &Path) -> Result<Init> {
     let read = || -> Result<Init> {
         Ok(if is_complex(path)? {
             Init::given(&read_matrix::<c64>(path)?)
@@ -26,10 +26,10 @@ pub fn start_file(path: &Path) -> Result<Init> {
     read().with_context(|| path.display().to_string())
 }
 
-/// Most bytes that are read of a FIFO, whose size is not known beforehand.
+/// Maximum number of bytes that are read from a FIFO, whose size is unknown.
 pub const MAX_FIFO_BYTES: u64 = 64 << 20;
 
-/// Reads a list of real numbers from a .npy or a text file.
+/// Reads a list of real numbers from a .npy or a text file. Errors name the file.
 pub fn list_file(path: &Path) -> Result<Vec<f64>> {
     let read = || match extension(path).as_str() {
         "npy" => {
@@ -42,8 +42,8 @@ pub fn list_file(path: &Path) -> Result<Vec<f64>> {
     read().with_context(|| path.display().to_string())
 }
 
-/// Whether there are complex numbers in a .npy or a text file. What is wrong with the file is found by
-/// whoever reads it.
+/// Whether a .npy or a text file has complex numbers. Invalid .npy headers are reported when the
+/// file is read.
 pub(super) fn is_complex(path: &Path) -> Result<bool> {
     if extension(path) != "npy" {
         return Ok(text::is_complex(
@@ -55,6 +55,7 @@ pub(super) fn is_complex(path: &Path) -> Result<bool> {
     Ok(Header::read(&mut reader).is_ok_and(|header| header.numbers.is_complex()))
 }
 
+/// Reads a matrix from a .npy or a text file. The caller adds the name of the file to errors.
 pub(super) fn read_matrix<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     if extension(path) != "npy" {
         return text::matrix(&read_text(path)?);
@@ -79,14 +80,14 @@ pub(super) fn read_matrix<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     Ok(Matrix::from_fn(rows, columns, entry))
 }
 
-/// Reads a whole text file. The caller adds its name to errors.
+/// Reads a whole text file. The caller adds the name of the file to errors.
 pub(super) fn read_text(path: &Path) -> Result<String> {
     let mut file = open_bounded(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unreadable)?;
     ensure!(
         !file.is_fifo || bytes.len() as u64 <= MAX_FIFO_BYTES,
-        "there are more than {} MiB in this FIFO: save them in a regular file",
+        "this FIFO has more than {} MiB; save its content in a regular file",
         MAX_FIFO_BYTES >> 20
     );
     String::from_utf8(bytes).map_err(|_| {

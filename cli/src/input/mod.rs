@@ -1,14 +1,14 @@
-//! From files to matrices. They come one after the other, so that a large file is read once and is
-//! never in memory beside the set made from it.
+//! Readers of matrices. They yield one matrix at a time, so that a large file is read once and is
+//! not in memory in addition to the set.
 
 mod file;
 pub mod filter;
+mod folder;
 mod mat;
-mod order;
 pub mod recording;
 mod text;
 
-pub use file::{list_file, matrix_file, start_file};
+pub use file::{init_file, list_file, matrix_file};
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -18,17 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use codiag::{Matrix, MatrixSet, Rank, Scalar, SetOptions, c64};
 
-use crate::args::Source;
+use crate::args::InputArgs;
 use crate::number::Either;
 use crate::session::{Interrupted, Session};
 use codiag::npy::Header;
 
-/// Matrices about to be read, of the numbers that are in the files.
+/// An open input of real or complex matrices.
 pub type Input<'a> = Either<Matrices<'a>, Matrices<'a, c64>>;
 
-/// Opens what the arguments name, `-` being the session's input; Ctrl-C ends the reading.
-pub fn of_session<'a>(source: &Source, session: &'a mut Session<'_>) -> Result<Input<'a>> {
-    let interrupted = session.interruption();
+/// Opens the input that the arguments name; `-` is the input of the session. Ctrl-C ends the
+/// reading.
+pub fn open_in_session<'a>(source: &InputArgs, session: &'a mut Session<'_>) -> Result<Input<'a>> {
+    let interrupted = session.interrupt_flag();
     let mut input = open(source, &mut session.input)?;
     match &mut input {
         Either::Real(matrices) => matrices.interrupted = Some(interrupted),
@@ -37,48 +38,48 @@ pub fn of_session<'a>(source: &Source, session: &'a mut Session<'_>) -> Result<I
     Ok(input)
 }
 
-/// Opens what the arguments name; `stdin` is what `-` means.
-pub fn open<'a>(source: &Source, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
+/// Opens the input that the arguments name; `-` is `stdin`.
+pub fn open<'a>(source: &InputArgs, stdin: &'a mut dyn Read) -> Result<Input<'a>> {
     let [path] = &source.input[..] else {
-        return from_files("the list of files".to_owned(), source.input.clone());
+        return open_files("the list of files".to_owned(), source.input.clone());
     };
     let name = path.display().to_string();
     if path.as_os_str() == "-" {
-        return from_stream("standard input".to_owned(), stdin, source.key.as_deref());
+        return open_stream("standard input".to_owned(), stdin, source.key.as_deref());
     }
-    let place = std::fs::metadata(path).map_err(|e| cannot("read", path, e))?;
-    if place.is_dir() {
-        let files = order::matrices_in(path)?;
-        return from_files(name, files);
+    let metadata = std::fs::metadata(path).map_err(|e| file_error("read", path, e))?;
+    if metadata.is_dir() {
+        let files = folder::matrix_files(path)?;
+        return open_files(name, files);
     }
     match extension(path).as_str() {
         "npy" => {
             let file = BufReader::with_capacity(1 << 20, open_file(path)?);
-            from_npy(name.clone(), Box::new(file), Some(place.len())).context(name)
+            open_npy(name.clone(), Box::new(file), Some(metadata.len())).context(name)
         }
-        "npz" => from_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
+        "npz" => open_npz(&name, open_file(path)?, source.key.as_deref()).context(name),
         "mat" => {
             let mut bytes = Vec::new();
             let read = open_bounded(path)
                 .and_then(|mut file| file.read_to_end(&mut bytes).map_err(unreadable));
             read.with_context(|| name.clone())?;
-            from_mat(&name, &bytes, source.key.as_deref()).context(name)
+            open_mat(&name, &bytes, source.key.as_deref()).context(name)
         }
-        "csv" | "txt" | "tsv" => from_files(name, vec![path.clone()]),
+        "csv" | "txt" | "tsv" => open_files(name, vec![path.clone()]),
         _ => bail!("{name}: expected a .npy, .npz, .mat or .csv file, a folder of them, or -"),
     }
 }
 
-/// Matrices that come one after the other.
+/// Function that reads matrix i, or returns None after the last one.
 type Stream<'a, T> = Box<dyn FnMut(usize) -> Option<Result<Vec<T>>> + 'a>;
 
-/// Matrices about to be read.
+/// Iterator over the matrices of an input.
 pub struct Matrices<'a, T = f64> {
-    /// The file or folder, for messages.
+    /// Name of the file or folder, for messages.
     pub name: String,
-    /// The number of matrices.
+    /// Number of matrices.
     pub n: usize,
-    /// The size p.
+    /// Number of rows of each matrix.
     pub p: usize,
     files: Vec<PathBuf>,
     next: usize,
@@ -102,7 +103,7 @@ impl<T: Scalar> Iterator for Matrices<'_, T> {
 }
 
 impl<T: Scalar> Matrices<'_, T> {
-    /// The file or the array in which matrix `index` is.
+    /// Returns the name of the file or array that has matrix `index`.
     pub fn name_of(&self, index: usize) -> String {
         match self.files.get(index) {
             Some(path) => path.display().to_string(),
@@ -110,9 +111,10 @@ impl<T: Scalar> Matrices<'_, T> {
         }
     }
 
-    /// The set. Bad matrices are named by their file. What would not fit into memory with its solve is not read.
+    /// Reads the set. Errors about a matrix name its file. A set whose solve does not fit into
+    /// memory is not read.
     pub fn into_set(mut self, options: &SetOptions) -> Result<(MatrixSet<T>, String)> {
-        // A set that is reduced is checked once its rank is known.
+        // The memory of a reduced set is checked once its rank is known.
         if options.n_components == Rank::Full {
             let fits = MatrixSet::<T>::check_memory(self.n, self.p);
             fits.map_err(|error| anyhow::Error::from(error).context(self.name.clone()))?;
@@ -146,31 +148,31 @@ impl<T: Scalar> Matrices<'_, T> {
     }
 }
 
-fn from_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Input<'a>> {
+fn open_stream<'a>(name: String, stdin: &'a mut dyn Read, key: Option<&str>) -> Result<Input<'a>> {
     let mut magic = Vec::new();
     (&mut *stdin).take(6).read_to_end(&mut magic)?;
-    ensure!(!magic.is_empty(), "{name}: there is nothing in it");
+    ensure!(!magic.is_empty(), "{name}: the input is empty");
     let zipped = magic.starts_with(b"PK");
     let array = magic == b"\x93NUMPY";
     let mat = magic == b"MATLAB";
     let mut whole = Cursor::new(magic).chain(stdin);
     if array {
-        return from_npy(name.clone(), Box::new(whole), None).context(name);
+        return open_npy(name.clone(), Box::new(whole), None).context(name);
     }
     if zipped {
         let mut bytes = Vec::new();
         whole.read_to_end(&mut bytes)?;
-        return from_npz(&name, Cursor::new(bytes), key).context(name);
+        return open_npz(&name, Cursor::new(bytes), key).context(name);
     }
     if mat {
         let mut bytes = Vec::new();
         whole.read_to_end(&mut bytes)?;
-        return from_mat(&name, &bytes, key).context(name);
+        return open_mat(&name, &bytes, key).context(name);
     }
-    bail!("{name}: expected the bytes of a .npy, .npz or .mat file")
+    bail!("{name}: expected the content of a .npy, .npz or .mat file")
 }
 
-fn from_npy<'a>(
+fn open_npy<'a>(
     name: String,
     mut reader: Box<dyn Read + 'a>,
     size: Option<u64>,
@@ -178,26 +180,30 @@ fn from_npy<'a>(
     let header = Header::read(&mut reader)?;
     let (n, p) = header.matrices()?;
     let bytes = header.bytes()?;
-    // Said before reading gigabytes in vain.
+    // Report a truncated file before reading it.
     if let Some(size) = size
         && size < bytes
     {
         let width = bytes / (n * p * p) as u64;
         return Err(header.truncated((size / width) as usize).into());
     }
-    of_header(name, header, reader)
+    matrices_of_header(name, header, reader)
 }
 
-fn of_header<'a>(name: String, header: Header, reader: Box<dyn Read + 'a>) -> Result<Input<'a>> {
+fn matrices_of_header<'a>(
+    name: String,
+    header: Header,
+    reader: Box<dyn Read + 'a>,
+) -> Result<Input<'a>> {
     Ok(if header.numbers.is_complex() {
-        Either::Complex(of_array(name, header, reader)?)
+        Either::Complex(matrices_of_array(name, header, reader)?)
     } else {
-        Either::Real(of_array(name, header, reader)?)
+        Either::Real(matrices_of_array(name, header, reader)?)
     })
 }
 
-/// The matrices of an array whose header has been read, and found to be one of matrices.
-fn of_array<'a, T: Scalar>(
+/// Returns the matrices of an array whose header has been read and checked.
+fn matrices_of_array<'a, T: Scalar>(
     name: String,
     header: Header,
     mut reader: Box<dyn Read + 'a>,
@@ -205,7 +211,7 @@ fn of_array<'a, T: Scalar>(
     let (n, p) = header.matrices()?;
     let square = p * p;
     let stream: Stream<'a, T> = if header.fortran_order {
-        // The first index runs fastest: nothing is whole before all is read.
+        // In Fortran order, no matrix is complete before the whole array has been read.
         let all: Vec<T> = header.read_scalars(&mut reader, n * square, 0)?;
         Box::new(move |i| {
             let entry = |k: usize| all[i + n * (k / p + p * (k % p))];
@@ -227,7 +233,7 @@ fn of_array<'a, T: Scalar>(
     })
 }
 
-fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Input<'a>> {
+fn open_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result<Input<'a>> {
     let mut archive = zip::ZipArchive::new(file).context("this is not an .npz file")?;
     let keys: Vec<String> = archive
         .file_names()
@@ -236,10 +242,10 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
     let chosen = match (key, &keys[..]) {
         (Some(key), _) if keys.iter().any(|k| k == key) => key.to_owned(),
         (None, [only]) => only.clone(),
-        (_, []) => bail!("there is no array in it"),
-        (Some(key), _) => bail!("there is no array {key:?}, only {}", keys.join(", ")),
+        (_, []) => bail!("the file has no array"),
+        (Some(key), _) => bail!("the file has no array {key:?}, only {}", keys.join(", ")),
         (None, _) => bail!(
-            "there are several arrays: choose one by --key {}",
+            "the file has several arrays; choose one with --key {}",
             keys.join("|")
         ),
     };
@@ -250,27 +256,27 @@ fn from_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
         .with_context(unpacked)?;
     let header = Header::read(&mut entry)?;
     header.matrices()?;
-    // The archive lends its entries, so this one is unpacked as far as its header asks for.
+    // Unpack only as many bytes as the header announces, and one more to reach the end and its
+    // checksum.
     let mut bytes = Vec::new();
-    // One byte more, so that the end of the array and its checksum are reached.
     (&mut entry)
         .take(header.bytes()?.saturating_add(1))
         .read_to_end(&mut bytes)
         .with_context(unpacked)?;
-    of_header(array, header, Box::new(Cursor::new(bytes)))
+    matrices_of_header(array, header, Box::new(Cursor::new(bytes)))
 }
 
-fn from_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
-    let (chosen, stack) = mat::Stack::choose(mat::read(bytes)?, key)?;
+fn open_mat<'a>(name: &str, bytes: &[u8], key: Option<&str>) -> Result<Input<'a>> {
+    let (chosen, stack) = mat::MatrixStack::choose(mat::read(bytes)?, key)?;
     let name = format!("{name}[{chosen}]");
     Ok(if stack.is_complex() {
-        Either::Complex(of_stack(name, stack))
+        Either::Complex(matrices_of_stack(name, stack))
     } else {
-        Either::Real(of_stack(name, stack))
+        Either::Real(matrices_of_stack(name, stack))
     })
 }
 
-fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
+fn matrices_of_stack<'a, T: Scalar>(name: String, stack: mat::MatrixStack) -> Matrices<'a, T> {
     let (n, p) = (stack.n, stack.p);
     let stream = move |i: usize| (i < n).then(|| Ok(stack.matrix(i)));
     Matrices {
@@ -284,25 +290,25 @@ fn of_stack<'a, T: Scalar>(name: String, stack: mat::Stack) -> Matrices<'a, T> {
     }
 }
 
-/// Matrices of one file each: complex, all of them, if one is.
-fn from_files<'a>(name: String, files: Vec<PathBuf>) -> Result<Input<'a>> {
+/// Opens files of one matrix each. All are read as complex if one of them is.
+fn open_files<'a>(name: String, files: Vec<PathBuf>) -> Result<Input<'a>> {
     for path in &files {
         if file::is_complex(path)? {
-            return Ok(Either::Complex(of_files(name, files)?));
+            return Ok(Either::Complex(matrices_of_files(name, files)?));
         }
     }
-    Ok(Either::Real(of_files(name, files)?))
+    Ok(Either::Real(matrices_of_files(name, files)?))
 }
 
-fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices<'a, T>> {
-    let first = square(&files[0])?;
+fn matrices_of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices<'a, T>> {
+    let first = read_square(&files[0])?;
     let p = first.rows();
     let (mut first, rest) = (Some(first), files.clone());
     let stream = move |i: usize| {
         let path = rest.get(i)?;
         let matrix = match first.take() {
             Some(first) => Ok(first),
-            // The iterator adds the name of the file.
+            // The iterator adds the name of the file to errors.
             None => file::read_matrix(path).and_then(|m| check_square(m, Some(p))),
         };
         Some(matrix.map(Matrix::into_vec))
@@ -318,7 +324,8 @@ fn of_files<'a, T: Scalar>(name: String, files: Vec<PathBuf>) -> Result<Matrices
     })
 }
 
-fn square<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
+/// Reads a square matrix; errors name the file.
+fn read_square<T: Scalar>(path: &Path) -> Result<Matrix<T>> {
     file::read_matrix(path)
         .and_then(|matrix| check_square(matrix, None))
         .with_context(|| path.display().to_string())
@@ -345,35 +352,35 @@ fn extension(path: &Path) -> String {
 }
 
 fn open_file(path: &Path) -> Result<File> {
-    File::open(path).map_err(|e| cannot("read", path, e))
+    File::open(path).map_err(|e| file_error("read", path, e))
 }
 
-/// A file that is read whole, and never beyond its size; of a FIFO at most one byte more than
-/// [`file::MAX_FIFO_BYTES`].
-struct Bounded {
+/// A file that is read completely, but not beyond its size at opening, or a FIFO that is read up to
+/// [`file::MAX_FIFO_BYTES`] and one byte.
+struct BoundedFile {
     file: io::Take<File>,
     is_fifo: bool,
 }
 
-impl Read for Bounded {
+impl Read for BoundedFile {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.file.read(bytes)
     }
 }
 
-/// Opens a file that is read whole. Devices, which may never end, are refused.
-fn open_bounded(path: &Path) -> Result<Bounded> {
+/// Opens a file that is read completely. Devices, which may be endless, are an error.
+fn open_bounded(path: &Path) -> Result<BoundedFile> {
     let found = std::fs::metadata(path).map_err(unreadable)?;
-    ensure!(!is_device(&found), "this is a device, not a file");
+    ensure!(!is_device(&found), "expected a file, got a device");
     let is_fifo = !found.is_file();
     let file = File::open(path).map_err(unreadable)?;
-    let most = if is_fifo {
+    let max_bytes = if is_fifo {
         file::MAX_FIFO_BYTES + 1
     } else {
         found.len()
     };
-    Ok(Bounded {
-        file: file.take(most),
+    Ok(BoundedFile {
+        file: file.take(max_bytes),
         is_fifo,
     })
 }
@@ -392,14 +399,14 @@ fn is_device(found: &Metadata) -> bool {
     }
 }
 
-/// `name: cannot be read: no such file`
-pub fn cannot(what: &'static str, path: &Path, error: io::Error) -> anyhow::Error {
+/// Returns an error such as `name: cannot be read: no such file`.
+pub fn file_error(action: &'static str, path: &Path, error: io::Error) -> anyhow::Error {
     anyhow::Error::from(error)
-        .context(format!("cannot be {what}"))
+        .context(format!("cannot be {action}"))
         .context(path.display().to_string())
 }
 
-/// `cannot be read: no such file`, where the caller adds the name.
+/// Returns an error such as `cannot be read: no such file`, to which the caller adds the name.
 fn unreadable(error: io::Error) -> anyhow::Error {
     anyhow::Error::from(error).context("cannot be read")
 }

@@ -1,4 +1,4 @@
-//! Recordings: channels × samples in a file, read a span at a time where the file allows it.
+//! Recordings: files of channels × samples, and their descriptions.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use serde::Deserialize;
 use super::file::read_text;
 use super::{extension, matrix_file};
 
-/// A recording in a file.
-pub enum Stored {
-    /// A .npy, of which only what is asked for is read.
+/// A recording in a .npy or text file.
+pub enum StoredRecording {
+    /// A .npy file, read in spans.
     File(RecordingFile),
-    /// Text, read whole.
+    /// A text file, read completely.
     Text(codiag::Matrix),
 }
 
-impl Stored {
+impl StoredRecording {
     /// Opens a .npy or text file of channels × samples.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || match extension(path).as_str() {
             "npy" => Ok(Self::File(RecordingFile::open(path)?)),
             "csv" | "txt" | "tsv" => Ok(Self::Text(super::text::matrix(&read_text(path)?)?)),
             _ => bail!(
-                "expected a recording as .npy or .csv; python -m codiag separate also reads what MNE reads (.fif, \
+                "expected a recording as .npy or .csv; use python -m codiag separate for formats that MNE reads (.fif, \
                  .edf, .set, ...)"
             ),
         };
@@ -35,15 +35,15 @@ impl Stored {
         let (rows, columns) = (opened.channels(), opened.samples());
         ensure!(
             rows <= columns,
-            "{}: expected channels x samples, got {rows} x {columns}, more channels than samples: is it \
-             transposed?",
+            "{}: expected channels x samples, got {rows} x {columns}, more channels than samples; if the array is \
+             samples x channels, transpose it",
             path.display()
         );
         Ok(opened)
     }
 }
 
-impl Recording for Stored {
+impl Recording for StoredRecording {
     fn channels(&self) -> usize {
         match self {
             Self::File(file) => file.channels,
@@ -68,7 +68,7 @@ impl Recording for Stored {
     }
 }
 
-/// A .npy of channels × samples.
+/// A .npy file of channels × samples.
 pub struct RecordingFile {
     file: ArrayFile,
     header: Header,
@@ -90,9 +90,9 @@ impl RecordingFile {
             "expected an array of shape (channels, samples), neither of them 0, got {}",
             tuple(&header.shape)
         );
-        let there = file.len()?;
-        if there < header.count()? as u64 {
-            return Err(header.truncated(there as usize).into());
+        let available = file.len()?;
+        if available < header.count()? as u64 {
+            return Err(header.truncated(available as usize).into());
         }
         Ok(Self {
             file,
@@ -106,7 +106,7 @@ impl RecordingFile {
         let length = span.len();
         let mut bytes = Vec::new();
         if self.header.fortran_order {
-            // One sample of all channels after the other.
+            // In Fortran order, the channels of one sample are contiguous.
             let mut numbers = vec![0.0; self.channels * length];
             self.fill(span.start * self.channels, &mut numbers, &mut bytes)?;
             let view =
@@ -119,13 +119,13 @@ impl RecordingFile {
         Ok(())
     }
 
-    /// Reads numbers from a place on; a file that has become shorter since it was opened is an
-    /// error, as one that cannot be read is.
+    /// Reads numbers beginning at index `first`. It is an error if the file has become shorter
+    /// since it was opened.
     fn fill(&self, first: usize, out: &mut [f64], bytes: &mut Vec<u8>) -> Result<(), Error> {
-        let wanted = out.len();
+        let requested = out.len();
         let filled = self.file.read(first as u64, out, bytes);
         let error = match filled {
-            Ok(count) if count == wanted => return Ok(()),
+            Ok(count) if count == requested => return Ok(()),
             Ok(count) => self.header.truncated(first + count),
             Err(error) => error,
         };
@@ -136,13 +136,13 @@ impl RecordingFile {
     }
 }
 
-/// Some channels of a recording.
-pub struct Picked<'a> {
+/// A subset of the channels of a recording.
+pub struct PickedChannels<'a> {
     pub recording: &'a dyn Recording,
     pub channels: Vec<usize>,
 }
 
-impl Recording for Picked<'_> {
+impl Recording for PickedChannels<'_> {
     fn channels(&self) -> usize {
         self.channels.len()
     }
@@ -162,46 +162,44 @@ impl Recording for Picked<'_> {
     }
 }
 
-/// What is known of a recording beside its numbers. The file of `--info` holds it as JSON; all is
-/// optional.
+/// Description of a recording: the JSON file of `--info`. All fields are optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Info {
-    /// What the recording is called.
+pub struct RecordingInfo {
+    /// Name of the recording.
     pub name: Option<String>,
-    /// One name per channel.
+    /// Name of each channel.
     pub names: Vec<String>,
-    /// Where each channel is on the head, seen from above: x to the right ear, y to the nose; null
-    /// where that is not known.
+    /// Position of each channel on the head seen from above: x to the right ear, y to the nose;
+    /// null if unknown.
     pub positions: Vec<Option<[f64; 2]>>,
-    /// One number per channel, equal for channels of one kind: each kind is divided by its root mean
-    /// square.
+    /// Group of each channel; each group is divided by its root mean square.
     pub groups: Vec<usize>,
-    /// One type per channel, such as "mag" or "eeg": each has its own map, and its own unit.
+    /// Type of each channel, such as "mag" or "eeg"; each type has its own map and unit.
     pub types: Vec<String>,
-    /// The command that was typed, if it was not this one.
+    /// Command line to show in the report, if another program calls this one.
     pub command: Option<String>,
-    /// The file of the cleaned recording, if somebody else writes it.
-    pub cleaned: Option<String>,
-    /// Spans of samples to be left out, each with its first sample and the one after its last.
-    pub bad: Vec<[usize; 2]>,
-    /// Channels that show blinks or heartbeats: rows of `reference_file`, a .npy of as many samples as
-    /// the recording.
-    pub references: Vec<ReferenceChannel>,
-    /// That file; a relative path is from the folder of this one.
+    /// Name of the cleaned recording, if another program writes it.
+    pub cleaned_file: Option<String>,
+    /// Spans of samples to leave out, each given by its first sample and the one after its last.
+    pub bad_spans: Vec<[usize; 2]>,
+    /// Channels that record blinks or heartbeats; their signals are the rows of `reference_file`.
+    pub reference_channels: Vec<ReferenceChannel>,
+    /// .npy file with the signals of the reference channels. Relative paths start at the folder of
+    /// the `--info` file.
     pub reference_file: Option<PathBuf>,
 }
 
-/// A channel that shows an artifact.
+/// A channel that records an artifact.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ReferenceChannel {
     pub name: String,
-    /// "blink" or "heartbeat".
+    /// Kind of artifact: "blink" or "heartbeat".
     pub kind: String,
 }
 
 impl ReferenceChannel {
-    /// A channel that shows what it is said to.
+    /// Returns a reference channel.
     pub fn new(name: &str, kind: ArtifactKind) -> Self {
         Self {
             name: name.to_owned(),
@@ -209,12 +207,12 @@ impl ReferenceChannel {
         }
     }
 
-    /// By its name, if that says what it shows.
+    /// Recognizes a reference channel by its name.
     fn by_name(name: &str) -> Option<Self> {
-        let capitals = name.to_uppercase();
-        let kind = if capitals.contains("EOG") {
+        let upper = name.to_uppercase();
+        let kind = if upper.contains("EOG") {
             ArtifactKind::Blink
-        } else if capitals.contains("ECG") || capitals.contains("EKG") {
+        } else if upper.contains("ECG") || upper.contains("EKG") {
             ArtifactKind::Heartbeat
         } else {
             return None;
@@ -222,6 +220,7 @@ impl ReferenceChannel {
         Some(Self::new(name, kind))
     }
 
+    /// Returns the kind of artifact, or None if `kind` is invalid.
     pub fn artifact(&self) -> Option<ArtifactKind> {
         [ArtifactKind::Blink, ArtifactKind::Heartbeat]
             .into_iter()
@@ -229,7 +228,7 @@ impl ReferenceChannel {
     }
 }
 
-impl Info {
+impl RecordingInfo {
     /// Reads the file of `--info`.
     pub fn read(path: &Path) -> Result<Self> {
         let read = || -> Result<Self> {
@@ -249,15 +248,15 @@ impl Info {
         let names: Vec<String> = names.map(str::to_owned).collect();
         ensure!(
             !names.is_empty(),
-            "{}: there are no names in it",
+            "{}: the file has no names",
             path.display()
         );
         Ok(names)
     }
 
-    /// Checks that there is one of everything for each channel.
+    /// Checks that the fields fit the recording.
     pub fn check(&self, channels: usize, samples: usize) -> Result<()> {
-        for (what, count) in [
+        for (field, count) in [
             ("names", self.names.len()),
             ("positions", self.positions.len()),
             ("groups", self.groups.len()),
@@ -265,43 +264,48 @@ impl Info {
         ] {
             ensure!(
                 count == 0 || count == channels,
-                "expected {channels} {what}, one per channel, got {count}"
+                "expected {channels} {field}, one per channel, got {count}"
             );
         }
         ensure!(
-            self.bad
+            self.bad_spans
                 .iter()
                 .all(|[start, end]| start <= end && *end <= samples),
-            "expected bad spans within the {samples} samples of the recording"
+            "bad_spans must lie within the {samples} samples of the recording"
         );
         ensure!(
-            self.references.iter().all(|r| r.artifact().is_some()),
-            "a reference channel is of kind \"blink\" or \"heartbeat\""
+            self.reference_channels
+                .iter()
+                .all(|r| r.artifact().is_some()),
+            "the kind of a reference channel must be \"blink\" or \"heartbeat\""
         );
         Ok(())
     }
 
-    /// The signals of the reference channels of `reference_file`.
+    /// Reads the signals of the reference channels from `reference_file`.
     pub fn reference_signals(&self, samples: usize) -> Result<Vec<(ReferenceChannel, Vec<f64>)>> {
         let Some(path) = &self.reference_file else {
             return Ok(Vec::new());
         };
         let signals = matrix_file(path)?;
         ensure!(
-            (signals.rows(), signals.columns()) == (self.references.len(), samples),
+            (signals.rows(), signals.columns()) == (self.reference_channels.len(), samples),
             "{}: expected {} x {samples} numbers, one row per reference channel, got {} x {}",
             path.display(),
-            self.references.len(),
+            self.reference_channels.len(),
             signals.rows(),
             signals.columns()
         );
         let rows = (0..signals.rows()).map(|k| signals.row(k).to_vec());
-        Ok(self.references.iter().cloned().zip(rows).collect())
+        Ok(self.reference_channels.iter().cloned().zip(rows).collect())
     }
 }
 
-/// Which channels are separated, and which only show what the eyes and the heart do.
-pub fn by_name(names: &[String], channels: usize) -> (Vec<usize>, Vec<(usize, ReferenceChannel)>) {
+/// Splits the channels by their names into those to separate and the reference channels (EOG, ECG).
+pub fn split_reference_channels(
+    names: &[String],
+    channels: usize,
+) -> (Vec<usize>, Vec<(usize, ReferenceChannel)>) {
     let reference = |c: usize| {
         names
             .get(c)

@@ -1,10 +1,11 @@
-//! Matrices and lists of numbers as text: commas, semicolons, tabs or blanks between the numbers,
-//! one row per line, `#` begins a comment. Complex numbers are written as 1.5-2j, or (1.5-2j).
+//! Matrices and lists of numbers as text: one row per line, numbers separated by commas,
+//! semicolons, tabs or spaces. `#` begins a comment. Complex numbers are written like 1.5-2j or
+//! (1.5-2j).
 
 use anyhow::{Result, bail, ensure};
 use codiag::{Matrix, Scalar, c64};
 
-/// The fields of each line.
+/// Splits a text into the fields of each line.
 fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
     text.lines().map(|line| {
         let line = line.split('#').next().unwrap_or_default();
@@ -13,13 +14,13 @@ fn lines(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
     })
 }
 
-/// Whether there is a complex number in a text: none of a real one ends in i or j.
+/// Whether a text has a complex number. Only complex numbers end in i or j.
 pub fn is_complex(text: &str) -> bool {
     let imaginary = |field: &str| field.trim_end_matches(')').ends_with(['i', 'j']);
     lines(text).any(|mut fields| fields.any(|field| imaginary(field) && number(field).is_some()))
 }
 
-/// A number, which may be complex.
+/// Parses a real or complex number.
 fn number(field: &str) -> Option<c64> {
     if let Ok(real) = field.parse::<f64>() {
         return Some(c64::new(real, 0.0));
@@ -30,7 +31,7 @@ fn number(field: &str) -> Option<c64> {
     inner.unwrap_or(field).parse().ok()
 }
 
-/// The rows of numbers of a text, each with the number of its line.
+/// Parses the rows of a text, each with its line number.
 fn rows<T: Scalar>(text: &str) -> Result<Vec<(usize, Vec<T>)>> {
     let mut rows = Vec::new();
     for (index, fields) in lines(text).enumerate() {
@@ -40,7 +41,7 @@ fn rows<T: Scalar>(text: &str) -> Result<Vec<(usize, Vec<T>)>> {
             match number(field) {
                 Some(x) if T::PLANES == 2 || x.im == 0.0 => numbers.push(T::from_parts(x.re, x.im)),
                 Some(_) => {
-                    bail!("line {line}: {field:?} is complex, where real numbers are needed")
+                    bail!("line {line}: {field:?} is complex, but real numbers are required")
                 }
                 None => bail!("line {line}: {field:?} is not a number"),
             }
@@ -49,18 +50,18 @@ fn rows<T: Scalar>(text: &str) -> Result<Vec<(usize, Vec<T>)>> {
             rows.push((line, numbers));
         }
     }
-    ensure!(!rows.is_empty(), "there are no numbers in it");
+    ensure!(!rows.is_empty(), "the file has no numbers");
     Ok(rows)
 }
 
-/// A matrix, one row per line.
+/// Parses a matrix with one row per line.
 pub fn matrix<T: Scalar>(text: &str) -> Result<Matrix<T>> {
     let rows = rows(text)?;
     let columns = rows[0].1.len();
     for (line, row) in &rows {
         ensure!(
             row.len() == columns,
-            "line {line} has {} numbers, the first has {columns}",
+            "line {line} has {} numbers, but the first row has {columns}",
             row.len()
         );
     }
@@ -69,7 +70,7 @@ pub fn matrix<T: Scalar>(text: &str) -> Result<Matrix<T>> {
     Ok(Matrix::from_rows(count, columns, data))
 }
 
-/// All numbers, which must be real, in reading order.
+/// Parses all numbers of a text, which must be real, in reading order.
 pub fn list(text: &str) -> Result<Vec<f64>> {
     Ok(rows(text)?.into_iter().flat_map(|(_, row)| row).collect())
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn separators_comments_and_blank_lines() {
+    fn separators_comments_and_blank_lines_are_accepted() {
         let text = "# made by hand\n1, 2;3\n\n4\t5 6 # the last\r\n";
         let read: Matrix = matrix(text).unwrap();
         assert_eq!((read.rows(), read.columns()), (2, 3));
@@ -88,17 +89,18 @@ mod tests {
     }
 
     #[test]
-    fn the_line_at_fault_is_named() {
-        let complaint = |text| matrix::<f64>(text).unwrap_err().to_string();
-        assert_eq!(complaint("1,2\n3,x\n"), "line 2: \"x\" is not a number");
+    fn errors_name_the_line() {
+        let error = |text| matrix::<f64>(text).unwrap_err().to_string();
+        assert_eq!(error("1,2\n3,x\n"), "line 2: \"x\" is not a number");
         assert_eq!(
-            complaint("1,2\n3\n"),
-            "line 2 has 1 numbers, the first has 2"
+            error("1,2\n3\n"),
+            "line 2 has 1 numbers, but the first row has 2"
         );
-        assert_eq!(complaint("# nothing\n"), "there are no numbers in it");
+        assert_eq!(error("# nothing\n"), "the file has no numbers");
     }
+
     #[test]
-    fn complex_numbers_as_numpy_and_others_write_them() {
+    fn complex_numbers_are_parsed_in_common_notations() {
         let text = "2, 1.5-2j\n1.5+2i;(3e-1+-4e+2j)\n-j\tinf-nanj\n";
         assert!(is_complex(text));
         let read: Matrix<c64> = matrix(text).unwrap();
@@ -115,10 +117,10 @@ mod tests {
         );
         assert!(read[(2, 1)].re.is_infinite() && read[(2, 1)].im.is_nan());
         assert!(!is_complex("1, 2 # i and j\ninf,hi\n"));
-        let complaint = list("1\n2-1j\n").unwrap_err().to_string();
+        let error = list("1\n2-1j\n").unwrap_err().to_string();
         assert_eq!(
-            complaint,
-            "line 2: \"2-1j\" is complex, where real numbers are needed"
+            error,
+            "line 2: \"2-1j\" is complex, but real numbers are required"
         );
     }
 }

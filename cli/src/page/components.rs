@@ -1,28 +1,28 @@
-//! What the components of an answer are in each matrix: a map, and a table.
+//! Powers of the components in each matrix: a heat map and a table.
 
 use codiag::{Diagonalization, Scalar, SortBy};
 use maud::{Markup, html};
 
-use super::solve::{MOST_BARS, left_out};
+use super::diagonalize::{MAX_BARS, not_available};
 use super::{heat_map, sparkline, stability, table};
-use crate::words::{self, small};
+use crate::format::{self, short};
 
-/// Components shown with their own line.
-const SHOWN: usize = 40;
+/// Number of components in the table.
+const MAX_ROWS: usize = 40;
 
-/// The diagonal entries of all components in all matrices, in a unit of each component's own.
+/// Diagonal entries of all components in all matrices, each component scaled by its unit.
 struct Entries<'a, T> {
-    answer: &'a Diagonalization<T>,
-    /// The mean power of each component or, where powers may be negative, their root mean square.
+    result: &'a Diagonalization<T>,
+    /// Mean power of each component or, if powers may be negative, their root mean square.
     units: Vec<f64>,
-    /// Whether all powers are positive, so that factors of them can be compared.
+    /// Whether all powers are positive, so that their ratios are meaningful.
     positive: bool,
 }
 
 impl<'a, T: Scalar> Entries<'a, T> {
-    fn new(answer: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
-        let powers = &answer.powers;
-        let positive = answer.criterion.requires_definite();
+    fn new(result: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
+        let powers = &result.powers;
+        let positive = result.criterion.requires_definite();
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
         let total: f64 = (0..powers.rows()).map(weight).sum();
         let mean = |c: usize, exponent: i32| {
@@ -37,23 +37,23 @@ impl<'a, T: Scalar> Entries<'a, T> {
             }
         };
         Self {
-            answer,
+            result,
             units: (0..powers.columns()).map(unit).collect(),
             positive,
         }
     }
 
     fn matrices(&self) -> usize {
-        self.answer.powers.rows()
+        self.result.powers.rows()
     }
 
-    /// A component's entries in its unit.
+    /// Scaled entries of a component.
     fn of(&self, c: usize) -> impl Iterator<Item = f64> {
-        (0..self.matrices()).map(move |i| self.answer.powers[(i, c)] / self.units[c])
+        (0..self.matrices()).map(move |i| self.result.powers[(i, c)] / self.units[c])
     }
 
-    /// The colour of an entry in its unit, from −1 to 1.
-    fn colour(&self, entry: f64) -> f64 {
+    /// Color of a scaled entry, from −1 to 1.
+    fn color(&self, entry: f64) -> f64 {
         if self.positive {
             entry.log2() / 3.0
         } else {
@@ -61,99 +61,100 @@ impl<'a, T: Scalar> Entries<'a, T> {
         }
     }
 
-    /// The share of a component in the energy of all diagonals.
-    fn share(&self, c: usize) -> f64 {
+    /// Fraction of the energy of all diagonals that belongs to a component.
+    fn energy_fraction(&self, c: usize) -> f64 {
         let total: f64 = self.units.iter().map(|unit| unit * unit).sum();
         self.units[c].powi(2) / total
     }
 
+    /// Row of the table.
     fn row(&self, c: usize) -> Markup {
         let entries: Vec<f64> = self.of(c).collect();
         let low = entries.iter().fold(f64::INFINITY, |m, x| m.min(*x));
         let high = entries.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
         let last = if self.positive {
             let deviations: Vec<f64> = entries.iter().map(|x| (x - 1.0).abs()).collect();
-            words::median(&deviations)
+            format::median(&deviations)
         } else {
-            self.share(c)
+            self.energy_fraction(c)
         };
         html! {
             tr {
                 td { (c) }
                 td { (sparkline(entries.iter().copied(), 180.0, 26.0)) }
-                td { (small(low)) }
-                td { (small(high)) }
-                td { (small(last)) }
-                (stability::cell(self.answer, c))
+                td { (short(low)) }
+                td { (short(high)) }
+                td { (short(last)) }
+                (stability::cell(self.result, c))
             }
         }
     }
 }
 
-/// The section of the page.
+/// Section of the report about components.
 pub fn components<T: Scalar>(
-    answer: &Diagonalization<T>,
+    result: &Diagonalization<T>,
     weights: Option<&[f64]>,
-    order: SortBy,
+    sort_by: SortBy,
 ) -> Markup {
-    let by_stability = order == SortBy::Stability;
-    let entries = Entries::new(answer, weights);
-    let (n, r) = (entries.matrices(), answer.powers.columns());
+    let by_stability = sort_by == SortBy::Stability;
+    let entries = Entries::new(result, weights);
+    let (n, r) = (entries.matrices(), result.powers.columns());
     if n == 0 {
-        return left_out();
+        return not_available();
     }
-    // More matrices than pixels are averaged, so that the picture stays true in the large.
-    let columns = n.min(MOST_BARS);
+    // If there are more matrices than pixels, neighboring matrices are averaged.
+    let columns = n.min(MAX_BARS);
     let described = "power of each component in each matrix";
-    let colours: Vec<Vec<f64>> = (0..r)
-        .map(|c| entries.of(c).map(|x| entries.colour(x)).collect())
+    let colors: Vec<Vec<f64>> = (0..r)
+        .map(|c| entries.of(c).map(|x| entries.color(x)).collect())
         .collect();
     let map = heat_map(r, columns, described, |c, k| {
-        let bin = &colours[c][k * n / columns..((k + 1) * n / columns)];
+        let bin = &colors[c][k * n / columns..((k + 1) * n / columns)];
         bin.iter().sum::<f64>() / bin.len() as f64
     });
     let rows = html! {
         tbody {
-            @for c in 0..r.min(SHOWN) { (entries.row(c)) }
+            @for c in 0..r.min(MAX_ROWS) { (entries.row(c)) }
         }
     };
     let last: &[&str] = if entries.positive {
-        &["typical", "deviation"]
+        &["median", "deviation"]
     } else {
-        &["share of", "energy"]
+        &["fraction", "of energy"]
     };
     let over = if entries.positive {
-        "power over the set"
+        "power over the matrices"
     } else {
-        "diagonal entry over the set"
+        "diagonal entry over the matrices"
     };
     let over: &[&str] = &[over];
-    let mut headings: Vec<&[&str]> = vec![&["component"], over, &["least"], &["most"], last];
-    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
+    let mut headings: Vec<&[&str]> = vec![&["component"], over, &["minimum"], &["maximum"], last];
+    headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
     html! {
         @if by_stability {
             p {
-                "Components come in the order of their stability. Below, one row per component, one column per \
-                 matrix; red is above the component's mean (or positive), blue below."
+                "Components are sorted by their stability. The map has one row per component and one column per \
+                 matrix; red is above the mean of the component (or positive), blue below (or negative)."
             }
         } @else if entries.positive {
             p {
-                "Components come in the order of how much their power varies over the set: the first are the \
-                 best told apart. Below, one row per component, one column per matrix; red is above the component's \
-                 mean, blue below, full colour a factor of eight."
+                "Components are sorted by how much their power varies over the matrices; the first ones are the easiest to \
+                 separate. The map has one row per component and one column per matrix; red is above the mean of the \
+                 component, blue below; full color is a factor of eight."
             }
         } @else {
             p {
-                "Components come in the order of the energy of their diagonal entries. Below, one row per \
-                 component, one column per matrix; red is positive, blue negative, full colour twice the \
-                 component's root mean square, which is the unit of the table."
+                "Components are sorted by the energy of their diagonal entries. The map has one row per component and \
+                 one column per matrix; red is positive, blue negative; full color is twice the root mean square of the \
+                 component. The table is in units of this root mean square."
             }
         }
-        (stability::explanation(answer, "the matrices, drawn with replacement"))
+        (stability::explanation(result, "the matrices, drawn with replacement"))
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
-        @if r > SHOWN {
-            p { "The other " (r - SHOWN) " are in diagonals.npy." }
+        @if r > MAX_ROWS {
+            p { "The other " (r - MAX_ROWS) " components are in diagonals.npy." }
         }
     }
 }

@@ -1,40 +1,45 @@
-//! How a solve went: what the pages of `diagonalize` and `separate` both tell.
+//! Status and convergence of a solve, for the reports of `diagonalize` and `separate`.
 
 use codiag::{Diagonalization, Record, Scalar};
 use maud::{Markup, html};
 
 use super::drawing;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::figure::scale::{Scale, Unit};
-use crate::words::{count, small};
+use crate::format::{count, short};
 
-/// What is left of the loss is rounding below this.
-const FLOOR: f64 = 1e-17;
+/// Loss above its minimum that is considered rounding.
+const LOSS_FLOOR: f64 = 1e-17;
 
-/// The status, and what it means.
-pub fn verdict<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let converged = answer.status.is_converged();
-    let (norm, tolerance) = (small(answer.gradient_norm), small(tolerance));
+/// Status of the solve and its meaning.
+pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
+    let converged = result.status.is_converged();
+    let (norm, tolerance) = (short(result.gradient_norm), short(tolerance));
     html! {
         p.lead {
-            span.badge.good[converged].bad[!converged] { (answer.status) }
+            span.badge.good[converged].bad[!converged] { (result.status) }
             " "
             @if converged {
-                "The gradient norm fell to " (norm) ", below the tolerance of " (tolerance)
-                ": B is at a (local) minimum of the loss."
+                "The gradient norm is " (norm) ", below the tolerance of " (tolerance)
+                ". B is a local minimum of the loss."
             } @else {
                 "The gradient norm is " (norm) ", above the tolerance of " (tolerance)
-                ": this B is the best found, not a minimum."
+                ". B is the best point found, not a minimum."
             }
         }
     }
 }
 
-/// Loss and gradient norm over the iterations, and how other starts ended.
-pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let history = &answer.history;
+/// Loss and gradient norm over the iterations, and the final losses of all starts.
+pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
+    let history = &result.history;
     if history.len() < 2 {
-        return html! { p { "The start was the answer already: there was nothing to iterate." } };
+        let text = if result.status.is_converged() {
+            "Converged at the starting point (0 iterations)."
+        } else {
+            "The solve stopped before its first iteration."
+        };
+        return html! { p { (text) } };
     }
     let limit = history
         .iter()
@@ -46,7 +51,7 @@ pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Ma
         record.gradient_norm
     });
     gradient.goal = Some((tolerance, "tolerance".to_owned()));
-    let losses: Vec<String> = answer
+    let losses: Vec<String> = result
         .start_losses
         .iter()
         .map(|loss| format!("{loss:.6}"))
@@ -58,13 +63,14 @@ pub fn convergence<T: Scalar>(answer: &Diagonalization<T>, tolerance: f64) -> Ma
         }
         @if losses.len() > 1 {
             p {
-                (count(losses.len(), "start", "starts")) " were tried; they ended at losses of "
-                (losses.join(", ")) ". The lowest is shown."
+                (count(losses.len(), "start", "starts")) " were run, with final losses "
+                (losses.join(", ")) ". The result with the lowest loss is shown."
             }
         }
     }
 }
 
+/// Chart of one quantity over the iterations.
 fn chart(
     history: &[Record],
     title: &str,
@@ -75,21 +81,21 @@ fn chart(
     let last = history.last().map_or(0, |record| record.iteration).max(1);
     let points: Vec<(f64, f64)> = history
         .iter()
-        .map(|record| (record.iteration as f64, value(record).max(FLOOR)))
+        .map(|record| (record.iteration as f64, value(record).max(LOSS_FLOOR)))
         .collect();
-    let above = points.iter().fold(FLOOR, |m, point| m.max(point.1));
-    // The last point is its own limit: the axis ends below the last but it.
+    let above = points.iter().fold(LOSS_FLOOR, |m, point| m.max(point.1));
+    // The last point is at the floor: scale the axis by the other points.
     let below = points
         .iter()
         .map(|point| point.1)
-        .filter(|y| *y > FLOOR)
+        .filter(|y| *y > LOSS_FLOOR)
         .fold(above, f64::min);
     Chart {
         title: title.to_owned(),
         x_label: "iteration".to_owned(),
         y_label: y_label.to_owned(),
-        x: Scale::linear(0.0, last as f64, 6),
-        y: Scale::logarithmic(below / 3.0, above * 3.0, Unit::None, 6),
+        x: Axis::linear(0.0, last as f64, 6),
+        y: Axis::logarithmic(below / 3.0, above * 3.0, Unit::None, 6),
         curves: vec![Curve {
             name: title.to_owned(),
             style,

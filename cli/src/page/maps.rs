@@ -1,18 +1,18 @@
-//! Patterns as maps: of each type of channels, and of all sources at a glance.
+//! Topographic maps of patterns: one per type of channels, and an overview of all sources.
 
 use maud::{Markup, html};
 
-use super::separate::{Page, shown};
+use super::separate::{Page, has_figures};
 use super::{stability, verbatim};
 use crate::figure::topography;
-use crate::sources::looks_like;
+use crate::source_view::looks_like;
 
-/// What a type of channels is called, and in what unit and by what factor it is shown.
+/// Name of a type of channels, its unit, and the factor from SI units to it.
 fn unit(kind: &str) -> (&str, &'static str, f64) {
     match kind {
         "mag" => ("magnetometers", "fT", 1e15),
         "grad" => (
-            "gradiometers, of pairs the root of the sum of squares",
+            "gradiometers (root of the sum of squares of each pair)",
             "fT/cm",
             1e13,
         ),
@@ -22,12 +22,12 @@ fn unit(kind: &str) -> (&str, &'static str, f64) {
     }
 }
 
-/// The types that have a map, that of which it says most first.
-fn kinds<'a>(told: &'a Page<'_>) -> Vec<&'a str> {
-    if told.types.is_empty() {
+/// Returns the types of channels in the order of their maps.
+fn kinds<'a>(page: &'a Page<'_>) -> Vec<&'a str> {
+    if page.types.is_empty() {
         return vec![""];
     }
-    let mut kinds: Vec<&str> = told.types.iter().map(String::as_str).collect();
+    let mut kinds: Vec<&str> = page.types.iter().map(String::as_str).collect();
     let rank = |kind: &str| {
         ["mag", "eeg", "grad"]
             .iter()
@@ -39,31 +39,32 @@ fn kinds<'a>(told: &'a Page<'_>) -> Vec<&'a str> {
     kinds
 }
 
-/// The values of one type of channels, and their places.
+/// Values of one type of channels, and their positions.
 type Values = (Vec<f64>, Vec<Option<[f64; 2]>>);
 
-fn of_kind(told: &Page<'_>, k: usize, kind: &str) -> Values {
-    let a = told.found.patterns();
-    let own = |c: &usize| told.types.get(*c).is_none_or(|own| own == kind);
+/// Returns the pattern entries of source k for one type of channels, and their positions.
+fn values_of_kind(page: &Page<'_>, k: usize, kind: &str) -> Values {
+    let a = page.found.patterns();
+    let own = |c: &usize| page.types.get(*c).is_none_or(|own| own == kind);
     let channels = (0..a.rows()).filter(own);
-    let places = |c: usize| told.positions.get(c).copied().flatten();
-    channels.map(|c| (a[(c, k)], places(c))).unzip()
+    let position = |c: usize| page.positions.get(c).copied().flatten();
+    channels.map(|c| (a[(c, k)], position(c))).unzip()
 }
 
-/// One map per type, with its colours explained; None if no channel has a place.
-pub fn of_source(told: &Page<'_>, k: usize) -> Option<Markup> {
-    let maps: Vec<Markup> = kinds(told)
+/// Draws one map per type of channels, with a color bar; None if no channel has a position.
+pub fn source_maps(page: &Page<'_>, k: usize) -> Option<Markup> {
+    let maps: Vec<Markup> = kinds(page)
         .iter()
         .filter_map(|kind| {
-            let (values, places) = of_kind(told, k, kind);
+            let (values, positions) = values_of_kind(page, k, kind);
             let (name, unit, factor) = unit(kind);
             let title = format!("Pattern of source {k}: {name}");
-            let map = topography::draw(&values, &places, &title)?;
-            let largest = topography::largest(&values, &places) * factor;
+            let map = topography::draw(&values, &positions, &title)?;
+            let largest = topography::largest(&values, &positions) * factor;
             Some(html! {
                 figure {
                     (verbatim(map))
-                    (verbatim(topography::colour_bar(largest, unit)))
+                    (verbatim(topography::color_bar(largest, unit)))
                     figcaption { (name) }
                 }
             })
@@ -72,28 +73,28 @@ pub fn of_source(told: &Page<'_>, k: usize) -> Option<Markup> {
     (!maps.is_empty()).then(|| html! { @for map in &maps { (map) } })
 }
 
-/// All sources, each with its map and what it looks like; None if no channel has a place.
-pub fn grid(told: &Page<'_>) -> Option<Markup> {
-    let kind = *kinds(told).first()?;
+/// Draws a map of every source with its suspected artifacts; None if no channel has a position.
+pub fn overview(page: &Page<'_>) -> Option<Markup> {
+    let kind = *kinds(page).first()?;
     let map = |k: usize| {
-        let (values, places) = of_kind(told, k, kind);
-        topography::draw(&values, &places, &format!("Pattern of source {k}"))
+        let (values, positions) = values_of_kind(page, k, kind);
+        topography::draw(&values, &positions, &format!("Pattern of source {k}"))
     };
     map(0)?;
     let (name, ..) = unit(kind);
-    let answer = &told.found.diagonalization;
+    let result = &page.found.diagonalization;
     Some(html! {
         p {
-            "The pattern of every source (" (name) "), each in colours of its own range: red is positive, blue negative. \
-             Below it the share of the variance" @if answer.stability.is_some() { ", the stability" }
-            ", and the score of what it looks like."
+            "Pattern of every source (" (name) "), each scaled to its own range: red is positive, blue negative. \
+             Below each map: the fraction of the variance" @if result.stability.is_some() { ", the stability" }
+            " and the scores of suspected artifacts."
         }
         div.grid-of-maps {
-            @for (k, view) in told.views.iter().enumerate() {
-                a href=[shown(told, k).then(|| format!("#source-{k}"))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
+            @for (k, view) in page.views.iter().enumerate() {
+                a href=[has_figures(page, k).then(|| format!("#source-{k}"))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
                     strong { (k) } " "
-                    span.soft { (format!("{:.1} %", 100.0 * told.found.explained_variance_ratio[k])) (stability::after(answer, k)) }
+                    span.soft { (format!("{:.1} %", 100.0 * page.found.explained_variance_ratio[k])) (stability::suffix(result, k)) }
                     @for artifact in &view.artifacts {
                         br;
                         span.badge.bad { (looks_like(artifact)) (format!(" {:.2}", artifact.score)) }

@@ -1,12 +1,12 @@
-//! Report pages: one self-contained file each, with nothing to fetch and nothing to run. Templates
-//! escape all text by themselves.
+//! HTML reports: self-contained files without scripts or external resources. The templates escape
+//! all text.
 
 mod components;
 mod convergence;
+pub mod diagonalize;
 mod maps;
-pub mod paper;
+pub mod reproduce;
 pub mod separate;
-pub mod solve;
 mod source;
 pub mod stability;
 mod style;
@@ -15,21 +15,21 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::chart::{self, Chart};
 use crate::figure::{self, heat};
-use style::POLICY;
+use style::CONTENT_SECURITY_POLICY;
 
-/// A whole page.
-fn page(title: &str, body: &Markup) -> String {
+/// A complete HTML document.
+fn document(title: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 link rel="icon" href="data:,";
-                style { (verbatim(style::sheet())) }
+                style { (verbatim(style::style_sheet())) }
             }
             body { main { (body) } }
         }
@@ -37,40 +37,39 @@ fn page(title: &str, body: &Markup) -> String {
     markup.into_string()
 }
 
-/// Text that goes into a page as it is: the style sheet and the figures, and nothing else. It is the
-/// only way past the templates' escaping, and neither of the two holds text from outside that is not
-/// escaped: the sheet is constant, and [`crate::figure`] escapes titles and labels itself.
+/// Inserts text without escaping. Used only for the style sheet, which is constant, and for
+/// figures, whose titles and labels are escaped by [`crate::figure`].
 fn verbatim(text: String) -> Markup {
     PreEscaped(text)
 }
 
-/// A chart, as large as it says.
+/// A chart in its own size.
 fn drawing(title: &str, chart: &Chart) -> Markup {
     let (width, height) = (chart.width, chart.height);
     verbatim(figure::inline(width, height, title, &chart.draw()))
 }
 
-/// A line through numbers, as wide as a word.
+/// A small line chart without axes.
 fn sparkline(values: impl Iterator<Item = f64> + Clone, width: f64, height: f64) -> Markup {
     verbatim(chart::sparkline(values, width, height))
 }
 
-/// Values from −1 (blue) to 1 (red), as a picture that fills its place.
+/// A picture of values from −1 (blue) to 1 (red).
 fn heat_map(
     rows: usize,
     columns: usize,
     description: &str,
     value: impl Fn(usize, usize) -> f64,
 ) -> Markup {
-    html! { img.heat alt=(description) src=(heat::data(rows, columns, value)); }
+    html! { img.heat alt=(description) src=(heat::data_url(rows, columns, value)); }
 }
 
-/// A heading with its text below.
+/// A section with a heading.
 fn section(title: &str, body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
 
-/// Small facts side by side.
+/// A grid of names and values.
 fn facts(facts: &[(&str, String)]) -> Markup {
     html! {
         dl.facts {
@@ -81,7 +80,7 @@ fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
-/// What the result's user should know.
+/// Warnings about the result.
 fn warnings(warnings: &[String]) -> Markup {
     html! {
         @for warning in warnings {
@@ -90,8 +89,7 @@ fn warnings(warnings: &[String]) -> Markup {
     }
 }
 
-/// A table that scrolls where it is wider than the page; `class` may be empty. A heading may be two
-/// lines.
+/// A table that scrolls if it is wider than the page. A heading may have several lines.
 fn table(class: Option<&str>, headings: &[&[&str]], rows: &Markup) -> Markup {
     html! {
         div.scroll {
@@ -114,7 +112,7 @@ fn table(class: Option<&str>, headings: &[&[&str]], rows: &Markup) -> Markup {
     }
 }
 
-/// A list of what the curves are.
+/// A legend of curves.
 fn legend<'a>(entries: impl Iterator<Item = (&'a str, usize)>) -> Markup {
     html! {
         ul.legend {
@@ -130,9 +128,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_from_outside_is_escaped() {
+    fn text_is_escaped() {
         let body = section("a < b", &facts(&[("x & y", "<script>".to_owned())]));
-        let text = page("\"title\" <b>", &body);
+        let text = document("\"title\" <b>", &body);
         assert!(text.contains("<h2>a &lt; b</h2>"), "{text}");
         assert!(text.contains("<dt>x &amp; y</dt><dd>&lt;script&gt;</dd>"));
         assert!(text.contains("<title>&quot;title&quot; &lt;b&gt;</title>"));

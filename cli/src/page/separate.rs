@@ -1,38 +1,40 @@
-//! The report of `codiag separate`.
+//! HTML report of `codiag separate`.
 
 use codiag::SortBy;
 use codiag::signals::{Artifact, Contrast, Evidence, SeparationResult, Thresholds};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
-use super::{facts, maps, page, section, source, sparkline, stability, table, warnings};
+use super::{document, facts, maps, section, source, sparkline, stability, table, warnings};
 use crate::commands::separate::Methods;
-use crate::sources::{SourceView, looks_like};
-use crate::words::{self, small};
+use crate::format::{self, short};
+use crate::source_view::{SourceView, looks_like};
 
-/// Sources shown with figures of their own, beside those that look like artifacts or were excluded.
-const SHOWN: usize = 24;
-/// Channels that are named as the strongest.
-const STRONGEST: usize = 3;
+/// Number of sources shown with figures, in addition to those that look like artifacts or were
+/// excluded.
+const MAX_SOURCES_WITH_FIGURES: usize = 24;
+/// Number of strongest channels that are named for each source.
+const STRONGEST_CHANNELS: usize = 3;
 
-/// What the page tells of.
+/// Content of the report.
 pub struct Page<'a> {
     pub input: &'a str,
     pub samples: usize,
-    pub rate: Option<f64>,
-    /// One per channel.
+    /// Sampling frequency in Hz.
+    pub sfreq: Option<f64>,
+    /// Name of each channel.
     pub names: &'a [String],
-    /// One per channel, where it is known.
+    /// Position of each channel on the head, if known.
     pub positions: &'a [Option<[f64; 2]>],
-    /// One per channel, empty where it is not known: each type has its own maps and units.
+    /// Type of each channel, empty if unknown; each type has its own maps and units.
     pub types: &'a [String],
     pub methods: &'a Methods,
     pub thresholds: &'a Thresholds,
-    /// The file of the recording without the sources excluded.
-    pub cleaned: &'a str,
-    /// What sources are told apart by.
+    /// File of the recording without the excluded sources.
+    pub cleaned_file: &'a str,
+    /// Property by which sources are separated.
     pub contrast: &'a Contrast,
-    pub order: SortBy,
+    pub sort_by: SortBy,
     pub found: &'a SeparationResult,
     pub views: &'a [SourceView],
     pub tol: f64,
@@ -41,49 +43,49 @@ pub struct Page<'a> {
     pub excluded: &'a [usize],
 }
 
-/// The page.
-pub fn render(told: &Page<'_>) -> String {
-    let (found, answer) = (told.found, &told.found.diagonalization);
-    let (contrast, count) = match told.contrast {
-        Contrast::Bands(_) => ("bands", answer.powers.rows()),
+/// Renders the report.
+pub fn render(page: &Page<'_>) -> String {
+    let (found, result) = (page.found, &page.found.diagonalization);
+    let (contrast, count) = match page.contrast {
+        Contrast::Bands(_) => ("bands", result.powers.rows()),
         Contrast::Lags(lags) => ("lags", lags.lags.len()),
-        Contrast::Cumulants { .. } => ("cumulants", answer.powers.rows()),
-        _ => ("segments", answer.powers.rows()),
+        Contrast::Cumulants { .. } => ("cumulants", result.powers.rows()),
+        _ => ("segments", result.powers.rows()),
     };
-    let duration = told.rate.map_or_else(
+    let duration = page.sfreq.map_or_else(
         || "unknown".to_owned(),
-        |rate| words::seconds(told.samples as f64 / rate),
+        |sfreq| format::seconds(page.samples as f64 / sfreq),
     );
     let body = html! {
         header {
-            h1 { "Sources of " (told.input) }
-            (verdict(answer, told.tol))
+            h1 { "Sources of " (page.input) }
+            (verdict(result, page.tol))
         }
         (facts(&[
             ("channels", found.n_channels().to_string()),
-            ("samples", told.samples.to_string()),
+            ("samples", page.samples.to_string()),
             ("duration", duration),
             (contrast, count.to_string()),
             ("sources", found.n_components().to_string()),
-            ("variance kept", percent(found.explained_variance_ratio_total)),
-            ("iterations", answer.n_iter.to_string()),
-            ("time", words::seconds(told.seconds)),
+            ("explained variance", percent(found.explained_variance_ratio_total)),
+            ("iterations", result.n_iter.to_string()),
+            ("time", format::seconds(page.seconds)),
         ]))
-        (warnings(told.warnings))
-        @if let Some(grid) = maps::grid(told) { (section("At a glance", &grid)) }
-        (section("What looks like an artifact", &find_artifacts(told)))
-        @if told.rate.is_some() { (section("Scores", &scores(told))) }
-        (section("All sources", &all_sources(told)))
-        (section("One by one", &one_by_one(told)))
-        (section("Convergence", &convergence(answer, told.tol)))
-        (section("Methods, in words", &methods(told.methods)))
-        (section("The files", &files(told)))
+        (warnings(page.warnings))
+        @if let Some(grid) = maps::overview(page) { (section("Overview", &grid)) }
+        (section("Suspected artifacts", &suspected_artifacts(page)))
+        @if page.sfreq.is_some() { (section("Artifact scores", &scores(page))) }
+        (section("All sources", &all_sources(page)))
+        (section("Individual sources", &individual_sources(page)))
+        (section("Convergence", &convergence(result, page.tol)))
+        (section("Methods", &methods(page.methods)))
+        (section("Files", &files(page)))
         footer {
-            "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, in units of their own standard deviation; \
-             patterns are the columns of A, in the units of the recording. " (literature(told.contrast))
+            "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, scaled to unit variance. \
+             Patterns are the columns of A, in the units of the recording. " (literature(page.contrast))
         }
     };
-    page(&format!("codiag: sources of {}", told.input), &body)
+    document(&format!("codiag: sources of {}", page.input), &body)
 }
 
 fn literature(contrast: &Contrast) -> &'static str {
@@ -104,8 +106,8 @@ fn methods(methods: &Methods) -> Markup {
     }
 }
 
-fn files(told: &Page<'_>) -> Markup {
-    let diagonals = match told.contrast {
+fn files(page: &Page<'_>) -> Markup {
+    let diagonals = match page.contrast {
         Contrast::Lags(_) => "the autocorrelation of each source (columns) at each lag (rows)",
         Contrast::Cumulants { .. } => {
             "the diagonal entries of each source (columns) in each cumulant matrix (rows)"
@@ -114,18 +116,18 @@ fn files(told: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            code { "sources.npy" } " holds the sources, one per row; " code { "filters.npy" }
-            " B, one filter per row; " code { "patterns.npy" } " A, one pattern per column (B A = I); "
-            code { "diagonals.npy" } " " (diagonals) "; "
-            code { "report.json" } " all numbers and settings of this page; " code { "history.csv" }
-            " one row per iteration; " code { (told.cleaned) }
-            ", if sources were excluded, the recording without them."
+            code { "sources.npy" } ": the sources, one per row. " code { "filters.npy" }
+            ": B, one filter per row. " code { "patterns.npy" } ": A, one pattern per column (B A = I). "
+            code { "diagonals.npy" } ": " (diagonals) ". "
+            code { "report.json" } ": all numbers and settings of this page. " code { "history.csv" }
+            ": one row per iteration. " code { (page.cleaned_file) }
+            ": the recording without the excluded sources, if any."
         }
     }
 }
 
-fn percent(share: f64) -> String {
-    match 100.0 * share {
+fn percent(fraction: f64) -> String {
+    match 100.0 * fraction {
         p if p >= 99.95 => "100 %".to_owned(),
         p if p >= 10.0 => format!("{p:.0} %"),
         p => format!("{p:.1} %"),
@@ -137,18 +139,17 @@ fn numbers(sources: impl Iterator<Item = usize>, between: &str) -> String {
     sources.join(between)
 }
 
-fn find_artifacts(told: &Page<'_>) -> Markup {
-    if told.rate.is_none() {
+fn suspected_artifacts(page: &Page<'_>) -> Markup {
+    if page.sfreq.is_none() {
         return html! {
             p {
-                "Without " code { "--rate" } ", the samples per second, nothing can be said: a blink and a \
-                 heartbeat differ in how long they last."
+                "Artifacts cannot be detected without the sampling frequency (" code { "--sfreq" } ")."
             }
         };
     }
-    let views = || told.views.iter().enumerate();
-    let suspects = views().filter(|(_, view)| !view.artifacts.is_empty());
-    let suspects = numbers(suspects.map(|(k, _)| k), ",");
+    let views = || page.views.iter().enumerate();
+    let suspected = views().filter(|(_, view)| !view.artifacts.is_empty());
+    let suspected = numbers(suspected.map(|(k, _)| k), ",");
     let rows = html! {
         tbody {
             @for (k, view) in views() {
@@ -158,39 +159,39 @@ fn find_artifacts(told: &Page<'_>) -> Markup {
             }
         }
     };
-    let headings: [&[&str]; 3] = [&["source"], &["looks like"], &["because"]];
+    let headings: [&[&str]; 3] = [&["source"], &["looks like"], &["reason"]];
     html! {
-        @if suspects.is_empty() {
-            p { "None of the sources looks like blinks, a heartbeat, line noise or muscles." }
+        @if suspected.is_empty() {
+            p { "No source looks like blinks, a heartbeat, line noise or muscle activity." }
         } @else {
             (table(Some("words"), &headings, &rows))
             p {
-                "These are rules of thumb: look at the figures below before you believe them. "
-                code { "--exclude " (suspects) } " writes the recording without them."
+                "These scores are heuristics: check the figures below before you remove a source. "
+                code { "--exclude " (suspected) } " writes the recording without these sources."
             }
         }
-        @if !told.excluded.is_empty() {
+        @if !page.excluded.is_empty() {
             p {
-                code { (told.cleaned) } " is the recording without source "
-                (numbers(told.excluded.iter().copied(), ", ")) "."
+                code { (page.cleaned_file) } " is the recording without source "
+                (numbers(page.excluded.iter().copied(), ", ")) "."
             }
         }
     }
 }
 
-/// What a column of scores is called: in two lines, a kind and what shows it.
-fn scored_by(score: &Artifact) -> [String; 2] {
-    let by = match &score.evidence {
-        Evidence::Correlation(name) => format!("with {name}"),
+/// Heading of a column of scores in two lines: the kind of artifact and the evidence.
+fn score_heading(score: &Artifact) -> [String; 2] {
+    let evidence = match &score.evidence {
+        Evidence::Correlation(name) => format!("correlation, {name}"),
         Evidence::Phase(name) => format!("phase, {name}"),
-        _ => "by form".to_owned(),
+        _ => "waveform".to_owned(),
     };
-    [score.kind.name().to_owned(), by]
+    [score.kind.name().to_owned(), evidence]
 }
 
-/// Every source's score for every kind.
-fn scores(told: &Page<'_>) -> Markup {
-    let Some(widest) = told
+/// Table of the scores of all sources for all kinds of artifacts.
+fn scores(page: &Page<'_>) -> Markup {
+    let Some(widest) = page
         .views
         .iter()
         .map(|view| &view.scores)
@@ -198,12 +199,15 @@ fn scores(told: &Page<'_>) -> Markup {
     else {
         return html! {};
     };
-    let columns: Vec<[String; 2]> = widest.iter().map(scored_by).collect();
+    let columns: Vec<[String; 2]> = widest.iter().map(score_heading).collect();
     let cell = |view: &SourceView, column: &[String; 2]| {
-        let score = view.scores.iter().find(|score| scored_by(score) == *column);
+        let score = view
+            .scores
+            .iter()
+            .find(|score| score_heading(score) == *column);
         html! {
             @match score {
-                Some(score) if score.score >= told.thresholds.of(score) => {
+                Some(score) if score.score >= page.thresholds.of(score) => {
                     td title=(score.reason) { strong { (format!("{:.2}", score.score)) } }
                 }
                 Some(score) => { td.soft title=(score.reason) { (format!("{:.2}", score.score)) } }
@@ -221,9 +225,9 @@ fn scores(told: &Page<'_>) -> Markup {
         tbody {
             tr {
                 td.soft { "threshold" }
-                @for score in widest { td.soft { (format!("{:.2}", told.thresholds.of(score))) } }
+                @for score in widest { td.soft { (format!("{:.2}", page.thresholds.of(score))) } }
             }
-            @for (k, view) in told.views.iter().enumerate() {
+            @for (k, view) in page.views.iter().enumerate() {
                 tr {
                     td { (k) }
                     @for column in &columns { (cell(view, column)) }
@@ -233,86 +237,93 @@ fn scores(told: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            "From 0 to 1; what reaches its threshold (" code { "--thresholds" } ") is in bold. Where a reference channel \
-             shows a kind, the form of a source does not decide about it."
+            "Scores range from 0 to 1; those that reach their threshold (" code { "--thresholds" } ") are bold. If a reference \
+             channel records a kind of artifact, waveform scores for this kind are shown but not used."
         }
         (table(None, &headings, &rows))
     }
 }
 
-/// What a source is told apart by, in words: the headings of what is drawn and of the number that orders the
-/// sources, the order, and what a rival is.
-struct Distinction {
+/// Texts of the table of sources that depend on the contrast.
+struct ContrastTexts {
+    /// Heading of the column of sparklines, if there is one.
     curve: Option<&'static [&'static str]>,
+    /// Heading of the number by which sources are sorted.
     number: &'static [&'static str],
+    /// Description of this number.
     order: &'static str,
-    least_separable: &'static str,
+    /// Explanation of the margin.
+    margin: &'static str,
 }
 
-fn distinction(contrast: &Contrast) -> Distinction {
-    let mixture = "a margin near zero means that any mixture of the two would serve as well.";
+fn contrast_texts(contrast: &Contrast) -> ContrastTexts {
+    let mixture = "A margin near zero means that any mixture of the two sources fits as well.";
     match contrast {
-        Contrast::Lags(lags) if lags.lags.len() == 1 => Distinction {
+        Contrast::Lags(lags) if lags.lags.len() == 1 => ContrastTexts {
             curve: None,
             number: &["auto-", "correlation"],
             order: "their autocorrelation at the lag",
-            least_separable: mixture,
+            margin: mixture,
         },
-        Contrast::Lags(_) => Distinction {
+        Contrast::Lags(_) => ContrastTexts {
             curve: Some(&["autocorrelation over lags"]),
             number: &["sum of", "squares"],
             order: "the sum of their squared autocorrelations",
-            least_separable: mixture,
+            margin: mixture,
         },
-        Contrast::Cumulants { .. } => Distinction {
+        Contrast::Cumulants { .. } => ContrastTexts {
             curve: Some(&["distribution"]),
             number: &["kurtosis"],
-            order: "their kurtosis, which is 0 for a Gaussian source",
-            least_separable: "a margin near zero means that both are Gaussian, and any mixture of them would serve as well.",
+            order: "their excess kurtosis, which is 0 for a Gaussian source",
+            margin: "A margin near zero means that both sources are Gaussian, so any mixture of them fits as well.",
         },
-        Contrast::Bands(_) => Distinction {
+        Contrast::Bands(_) => ContrastTexts {
             curve: Some(&["power over bands"]),
             number: &["power", "varies by"],
             order: "how much their power varies over the bands",
-            least_separable: mixture,
+            margin: mixture,
         },
-        _ => Distinction {
+        _ => ContrastTexts {
             curve: Some(&["power over segments"]),
             number: &["power", "varies by"],
             order: "how much their power varies over the segments",
-            least_separable: mixture,
+            margin: mixture,
         },
     }
 }
 
-fn all_sources(told: &Page<'_>) -> Markup {
-    let by = distinction(told.contrast);
+fn all_sources(page: &Page<'_>) -> Markup {
+    let texts = contrast_texts(page.contrast);
     let mut headings: Vec<&[&str]> = vec![&["source"]];
-    headings.extend(by.curve);
-    headings.extend([&["share of", "variance"][..], by.number]);
-    let answer = &told.found.diagonalization;
-    headings.extend(answer.stability.as_ref().map(|_| stability::HEADING));
-    headings.extend([&["rival"][..], &["margin"], &["looks like"]]);
+    headings.extend(texts.curve);
+    headings.extend([&["explained", "variance"][..], texts.number]);
+    let result = &page.found.diagonalization;
+    headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
+    headings.extend([
+        &["least separable", "partner"][..],
+        &["margin"],
+        &["looks like"],
+    ]);
     let rows = html! {
         tbody {
-            @for (k, view) in told.views.iter().enumerate() { (row(told, k, view, by.curve.is_some())) }
+            @for (k, view) in page.views.iter().enumerate() { (row(page, k, view, texts.curve.is_some())) }
         }
     };
     html! {
         p {
-            "Sources come in the order of "
-            (if told.order == SortBy::Stability { "their stability" } else { by.order }) ". The rival of a source is the one that is hardest to tell \
-             from it; " (by.least_separable)
+            "Sources are sorted by "
+            (if page.sort_by == SortBy::Stability { "their stability" } else { texts.order }) ". The least separable partner of a source is the one that is \
+             hardest to distinguish from it. " (texts.margin)
         }
-        (stability::explanation(answer, stability::of_recording(told.contrast)))
+        (stability::explanation(result, stability::resampled_in(page.contrast)))
         (table(None, &headings, &rows))
     }
 }
 
-fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
-    let (found, powers) = (told.found, &told.found.diagonalization.powers);
+fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
+    let (found, powers) = (page.found, &page.found.diagonalization.powers);
     let entries = || (0..powers.rows()).map(|i| powers[(i, k)]);
-    let (curve, number): (Vec<f64>, String) = match told.contrast {
+    let (curve, number): (Vec<f64>, String) = match page.contrast {
         Contrast::Lags(lags) if lags.lags.len() == 1 => {
             let mean = entries().sum::<f64>() / powers.rows() as f64;
             (Vec::new(), format!("{mean:.3}"))
@@ -330,7 +341,7 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             (entries().collect(), varies)
         }
     };
-    let rival = found.least_separable[k];
+    let closest = found.least_separable[k];
     html! {
         tr {
             td { (k) }
@@ -338,57 +349,62 @@ fn row(told: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             td { (percent(found.explained_variance_ratio[k])) }
             td { (number) }
             (stability::cell(&found.diagonalization, k))
-            td { @if let Some(rival) = rival { (rival.partner) } }
-            td { @if let Some(rival) = rival { (small(rival.margin)) } }
+            td { @if let Some(closest) = closest { (closest.partner) } }
+            td { @if let Some(closest) = closest { (short(closest.margin)) } }
             td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
         }
     }
 }
 
-/// Whether a source has figures of its own.
-pub fn shown(told: &Page<'_>, k: usize) -> bool {
-    k < SHOWN || !told.views[k].artifacts.is_empty() || told.excluded.contains(&k)
+/// Whether a source has its own figures.
+pub fn has_figures(page: &Page<'_>, k: usize) -> bool {
+    k < MAX_SOURCES_WITH_FIGURES
+        || !page.views[k].artifacts.is_empty()
+        || page.excluded.contains(&k)
 }
 
-fn one_by_one(told: &Page<'_>) -> Markup {
-    let left = (0..told.views.len()).filter(|k| !shown(told, *k)).count();
+fn individual_sources(page: &Page<'_>) -> Markup {
+    let without_figures = (0..page.views.len())
+        .filter(|k| !has_figures(page, *k))
+        .count();
     html! {
-        @for (k, view) in told.views.iter().enumerate().filter(|(k, _)| shown(told, *k)) {
+        @for (k, view) in page.views.iter().enumerate().filter(|(k, _)| has_figures(page, *k)) {
             div.source id=(format!("source-{k}")) {
                 h3 {
                     "Source " (k)
                     @if let Some(artifact) = view.artifacts.first() {
                         span.badge.bad { (looks_like(artifact)) }
                     }
-                    (stability::badge(&told.found.diagonalization, k))
+                    (stability::badge(&page.found.diagonalization, k))
                 }
-                p.soft.small { (percent(told.found.explained_variance_ratio[k])) " of the variance; " (strongest(told, k)) }
-                div.panels { (source::figures(told, k, view)) }
+                p.soft.small { (percent(page.found.explained_variance_ratio[k])) " of the variance; " (strongest_channels(page, k)) }
+                div.panels { (source::figures(page, k, view)) }
             }
         }
-        @if left > 0 {
-            p { "The other " (left) " are in sources.npy and patterns.npy." }
+        @if without_figures > 0 {
+            p { "The other " (without_figures) " sources are in sources.npy and patterns.npy." }
         }
     }
 }
 
-/// The channels at which a source is strongest, of each type apart: volts and teslas do not compare.
-fn strongest(told: &Page<'_>, k: usize) -> String {
-    let a = told.found.patterns();
-    let mut kinds: Vec<&str> = told.types.iter().map(String::as_str).collect();
+/// Names the channels with the largest pattern entries, separately for each type because units
+/// differ.
+fn strongest_channels(page: &Page<'_>, k: usize) -> String {
+    let a = page.found.patterns();
+    let mut kinds: Vec<&str> = page.types.iter().map(String::as_str).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let kinds = if kinds.is_empty() { vec![""] } else { kinds };
     let parts: Vec<String> = kinds
         .iter()
         .map(|kind| {
-            let of_kind = |c: &usize| told.types.get(*c).is_none_or(|own| own == kind);
+            let of_kind = |c: &usize| page.types.get(*c).is_none_or(|own| own == kind);
             let mut order: Vec<usize> = (0..a.rows()).filter(of_kind).collect();
             order.sort_by(|x, y| a[(*y, k)].abs().total_cmp(&a[(*x, k)].abs()));
             let names: Vec<&str> = order
                 .iter()
-                .take(STRONGEST)
-                .map(|c| told.names[*c].as_str())
+                .take(STRONGEST_CHANNELS)
+                .map(|c| page.names[*c].as_str())
                 .collect();
             let several = if names.len() == 1 { "" } else { "s" };
             let kind = if kind.is_empty() {

@@ -1,61 +1,64 @@
-//! The figures of one source.
+//! Figures of one source.
 
 use codiag::signals::{Contrast, Spans, Spectrum};
 use maud::{Markup, html};
 
 use super::maps;
 use super::separate::Page;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::figure::scale::{Scale, Unit};
-use crate::sources::{HISTOGRAM, SourceView};
+use crate::source_view::{HISTOGRAM, SourceView};
 
-/// Hertz above which spectra are not shown.
-const HIGHEST: f64 = 120.0;
+/// Highest frequency in Hz at which spectra are shown.
+const MAX_FREQUENCY: f64 = 120.0;
 
-/// All of them.
-pub fn figures(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+/// Draws all figures of a source.
+pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     html! {
-        (trace(told, k, view))
-        (pattern(told, k))
-        (excerpt(told, view))
+        (trace(page, k, view))
+        (pattern(page, k))
+        (excerpt(page, view))
         @if let Some(spectrum) = &view.spectrum { (draw_spectrum(spectrum)) }
-        (told_by(told, k, view))
+        (contrast_figure(page, k, view))
     }
 }
 
-/// Seconds if the rate is known, samples otherwise.
-fn time(told: &Page<'_>, sample: f64) -> f64 {
-    told.rate.map_or(sample, |rate| sample / rate)
+/// Converts samples to seconds if the sampling frequency is known.
+fn time(page: &Page<'_>, sample: f64) -> f64 {
+    page.sfreq.map_or(sample, |sfreq| sample / sfreq)
 }
 
-fn time_label(told: &Page<'_>) -> String {
-    if told.rate.is_some() {
-        "seconds"
+/// Label of the time axis.
+fn time_label(page: &Page<'_>) -> String {
+    if page.sfreq.is_some() {
+        "time (s)"
     } else {
         "samples"
     }
     .to_owned()
 }
 
-/// An axis for numbers of either sign.
-fn around(low: f64, high: f64) -> Scale {
+/// An axis that includes zero.
+fn axis_with_zero(low: f64, high: f64) -> Axis {
     let (low, high) = (low.min(0.0), high.max(0.0));
     let margin = 0.06 * (high - low).max(f64::MIN_POSITIVE);
-    Scale::linear(low - margin, high + margin, 4)
+    Axis::linear(low - margin, high + margin, 4)
 }
 
+/// Description of a chart with one curve.
 struct Drawing<'a> {
     title: &'a str,
-    x: (Scale, String),
-    y: (Scale, &'a str),
+    x: (Axis, String),
+    y: (Axis, &'a str),
     points: Vec<(f64, f64)>,
     bars: bool,
     style: usize,
     size: (f64, f64),
-    /// What the points are compared with.
-    compared: Option<Curve>,
+    /// A second curve for comparison.
+    reference: Option<Curve>,
 }
 
+/// Draws a chart.
 fn draw(drawing: Drawing<'_>) -> Markup {
     let (width, height) = drawing.size;
     let chart = Chart {
@@ -69,7 +72,7 @@ fn draw(drawing: Drawing<'_>) -> Markup {
             style: drawing.style,
             points: drawing.points,
         })
-        .chain(drawing.compared)
+        .chain(drawing.reference)
         .collect(),
         goal: None,
         bars: drawing.bars,
@@ -79,19 +82,21 @@ fn draw(drawing: Drawing<'_>) -> Markup {
     super::drawing(drawing.title, &chart)
 }
 
-const SMALL: (f64, f64) = (370.0, 220.0);
+/// Width and height of a small chart.
+const SMALL_SIZE: (f64, f64) = (370.0, 220.0);
 
-fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
-    let places = view.envelope.len() as f64;
-    let end = time(told, told.samples as f64);
+/// Draws the whole recording of the source.
+fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+    let bins = view.envelope.len() as f64;
+    let end = time(page, page.samples as f64);
     let points = view
         .envelope
         .iter()
         .enumerate()
-        .flat_map(|(place, (low, high))| {
-            let x = (place as f64 + 0.5) / places * end;
-            // Down and up by turns, so that the line does not cross itself.
-            let (first, second) = if place % 2 == 0 {
+        .flat_map(|(bin, (low, high))| {
+            let x = (bin as f64 + 0.5) / bins * end;
+            // Alternate the direction so that the line does not cross itself.
+            let (first, second) = if bin % 2 == 0 {
                 (low, high)
             } else {
                 (high, low)
@@ -103,49 +108,51 @@ fn trace(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let high = view.envelope.iter().fold(0.0_f64, |m, x| m.max(x.1));
     let drawn = draw(Drawing {
         title: &format!("Source {k} over the whole recording"),
-        x: (Scale::linear(0.0, end, 10), time_label(told)),
-        y: (around(low, high), "s"),
+        x: (Axis::linear(0.0, end, 10), time_label(page)),
+        y: (axis_with_zero(low, high), "s"),
         points,
         bars: false,
         style: 4,
         size: (756.0, 220.0),
-        compared: None,
+        reference: None,
     });
     html! { div.wide.scroll.span2 { div style="min-width:34rem" { (drawn) } } }
 }
 
-fn excerpt(told: &Page<'_>, view: &SourceView) -> Markup {
+/// Draws a few seconds around the maximum of the source.
+fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     let (start, samples) = &view.excerpt;
     let points: Vec<(f64, f64)> = samples
         .iter()
         .enumerate()
-        .map(|(t, x)| (time(told, (start + t) as f64), *x))
+        .map(|(t, x)| (time(page, (start + t) as f64), *x))
         .collect();
     let ends = (
-        time(told, *start as f64),
-        time(told, (start + samples.len()) as f64),
+        time(page, *start as f64),
+        time(page, (start + samples.len()) as f64),
     );
     let low = samples.iter().fold(0.0_f64, |m, x| m.min(*x));
     let high = samples.iter().fold(0.0_f64, |m, x| m.max(*x));
     draw(Drawing {
-        title: "Where it is strongest",
-        x: (Scale::linear(ends.0, ends.1, 5), time_label(told)),
-        y: (around(low, high), "s"),
+        title: "Excerpt around the maximum",
+        x: (Axis::linear(ends.0, ends.1, 5), time_label(page)),
+        y: (axis_with_zero(low, high), "s"),
         points,
         bars: false,
         style: 4,
-        size: SMALL,
-        compared: None,
+        size: SMALL_SIZE,
+        reference: None,
     })
 }
 
+/// Draws the power spectrum.
 fn draw_spectrum(spectrum: &Spectrum) -> Markup {
-    // Nothing is said about the mean.
+    // The frequency 0 is omitted, because the spectrum ignores the mean.
     let points: Vec<(f64, f64)> = spectrum
         .frequencies
         .iter()
         .zip(&spectrum.density)
-        .filter(|(f, d)| **f > 0.0 && **f <= HIGHEST && d.is_finite() && **d > 0.0)
+        .filter(|(f, d)| **f > 0.0 && **f <= MAX_FREQUENCY && d.is_finite() && **d > 0.0)
         .map(|(f, d)| (*f, *d))
         .collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -156,20 +163,20 @@ fn draw_spectrum(spectrum: &Spectrum) -> Markup {
     let low = points.iter().fold(high, |m, p| m.min(p.1)).max(1e-9 * high);
     draw(Drawing {
         title: "Spectrum",
-        x: (Scale::linear(from, to, 6), "hertz".to_owned()),
+        x: (Axis::linear(from, to, 6), "frequency (Hz)".to_owned()),
         y: (
-            Scale::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
+            Axis::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
             "power / Hz",
         ),
         points,
         bars: false,
         style: 4,
-        size: SMALL,
-        compared: None,
+        size: SMALL_SIZE,
+        reference: None,
     })
 }
 
-/// The middle of a segment, which may have gaps.
+/// Middle of a segment, which may have gaps.
 fn middle(piece: &Spans) -> f64 {
     let (first, last) = (piece.first(), piece.last());
     first
@@ -177,15 +184,15 @@ fn middle(piece: &Spans) -> f64 {
         .map_or(0.0, |(first, last)| 0.5 * (first.start + last.end) as f64)
 }
 
-/// What tells the source from others.
-fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
-    let powers = &told.found.diagonalization.powers;
+/// Figure of the property by which the source is separated from others.
+fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
+    let powers = &page.found.diagonalization.powers;
     let values = (0..powers.rows()).map(|i| powers[(i, k)]);
-    match told.contrast {
-        Contrast::Lags(lags) => autocorrelation(told, &lags.lags, values),
+    match page.contrast {
+        Contrast::Lags(lags) => autocorrelation(page, &lags.lags, values),
         Contrast::Cumulants { .. } => distribution(view),
         Contrast::Bands(bands) => {
-            // The mean over segments, if there are several.
+            // Average over segments.
             let count = bands.bands.len();
             let segments = (powers.rows() / count).max(1) as f64;
             let mut means = vec![0.0; count];
@@ -194,74 +201,75 @@ fn told_by(told: &Page<'_>, k: usize, view: &SourceView) -> Markup {
                 .for_each(|(i, x)| means[i % count] += x / segments);
             let middles = bands.bands.iter().map(|(low, high)| 0.5 * (low + high));
             let top = bands.bands.iter().fold(0.0_f64, |m, band| m.max(band.1));
-            let axis = (Scale::linear(0.0, top, 6), "hertz".to_owned());
+            let axis = (Axis::linear(0.0, top, 6), "frequency (Hz)".to_owned());
             power("Power over the bands", axis, middles.zip(means).collect())
         }
         _ => {
-            let pieces = told.found.segments.iter();
-            let middles = pieces.map(|piece| time(told, middle(piece)));
-            let scale = Scale::linear(0.0, time(told, told.samples as f64), 5);
-            let axis = (scale, time_label(told));
+            let pieces = page.found.segments.iter();
+            let middles = pieces.map(|piece| time(page, middle(piece)));
+            let scale = Axis::linear(0.0, time(page, page.samples as f64), 5);
+            let axis = (scale, time_label(page));
             power("Power over time", axis, middles.zip(values).collect())
         }
     }
 }
 
-fn power(title: &str, x: (Scale, String), points: Vec<(f64, f64)>) -> Markup {
+/// Draws powers as bars.
+fn power(title: &str, x: (Axis, String), points: Vec<(f64, f64)>) -> Markup {
     let high = points.iter().fold(0.0_f64, |m, point| m.max(point.1));
     draw(Drawing {
         title,
         x,
-        y: (Scale::linear(0.0, high * 1.06, 4), "power"),
+        y: (Axis::linear(0.0, high * 1.06, 4), "power"),
         points,
         bars: true,
         style: 0,
-        size: SMALL,
-        compared: None,
+        size: SMALL_SIZE,
+        reference: None,
     })
 }
 
-/// The mean over segments, if there are several, at each lag.
-fn autocorrelation(told: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
+/// Draws the autocorrelation at each lag, averaged over segments.
+fn autocorrelation(page: &Page<'_>, lags: &[usize], values: impl Iterator<Item = f64>) -> Markup {
     let mut means = vec![0.0; lags.len()];
-    let sets = told.found.segments.len().max(1) as f64;
+    let segments = page.found.segments.len().max(1) as f64;
     for (i, value) in values.enumerate() {
-        means[i % lags.len()] += value / sets;
+        means[i % lags.len()] += value / segments;
     }
-    let largest = time(told, lags.iter().copied().max().unwrap_or(1) as f64);
-    let points = lags.iter().map(|lag| time(told, *lag as f64)).zip(means);
+    let largest = time(page, lags.iter().copied().max().unwrap_or(1) as f64);
+    let points = lags.iter().map(|lag| time(page, *lag as f64)).zip(means);
     draw(Drawing {
         title: "Autocorrelation",
-        x: (Scale::linear(0.0, 1.02 * largest, 5), time_label(told)),
-        y: (Scale::linear(-1.06, 1.06, 4), "correlation"),
+        x: (Axis::linear(0.0, 1.02 * largest, 5), time_label(page)),
+        y: (Axis::linear(-1.06, 1.06, 4), "correlation"),
         points: points.collect(),
         bars: true,
         style: 0,
-        size: SMALL,
-        compared: None,
+        size: SMALL_SIZE,
+        reference: None,
     })
 }
 
-/// How often values occur, and how often they would for a Gaussian source.
+/// Draws the histogram of a source and the density of a Gaussian one.
 fn distribution(view: &SourceView) -> Markup {
     let (reach, bins) = HISTOGRAM;
-    let place = |bin: f64| 2.0 * reach * (bin + 0.5) / bins as f64 - reach;
-    let points = (0..bins).map(|bin| (place(bin as f64), view.histogram[bin]));
+    let center = |bin: f64| 2.0 * reach * (bin + 0.5) / bins as f64 - reach;
+    let points = (0..bins).map(|bin| (center(bin as f64), view.histogram[bin]));
     let normal = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
-    let curve = (0..4 * bins).map(|k| place(k as f64 / 4.0));
+    let curve = (0..4 * bins).map(|k| center(k as f64 / 4.0));
     let high = view.histogram.iter().fold(normal(0.0), |m, x| m.max(*x));
     draw(Drawing {
-        title: "Distribution; the line is Gaussian",
+        title: "Distribution (line: Gaussian)",
         x: (
-            Scale::linear(-reach, reach, 6),
+            Axis::linear(-reach, reach, 6),
             "standard deviations".to_owned(),
         ),
-        y: (Scale::linear(0.0, high * 1.06, 4), "density"),
+        y: (Axis::linear(0.0, high * 1.06, 4), "density"),
         points: points.collect(),
         bars: true,
         style: 0,
-        size: SMALL,
-        compared: Some(Curve {
+        size: SMALL_SIZE,
+        reference: Some(Curve {
             name: "Gaussian".to_owned(),
             style: 4,
             points: curve.map(|x| (x, normal(x))).collect(),
@@ -269,10 +277,11 @@ fn distribution(view: &SourceView) -> Markup {
     })
 }
 
-fn pattern(told: &Page<'_>, k: usize) -> Markup {
-    let a = told.found.patterns();
+/// Draws the pattern as maps or, without positions, as bars.
+fn pattern(page: &Page<'_>, k: usize) -> Markup {
+    let a = page.found.patterns();
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
-    if let Some(drawn) = maps::of_source(told, k) {
+    if let Some(drawn) = maps::source_maps(page, k) {
         return drawn;
     }
     let largest = values.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
@@ -281,16 +290,16 @@ fn pattern(told: &Page<'_>, k: usize) -> Markup {
         .enumerate()
         .map(|(c, x)| (c as f64, x / largest));
     draw(Drawing {
-        title: "Pattern, of its largest entry",
+        title: "Pattern, relative to its largest entry",
         x: (
-            Scale::linear(-0.5, values.len() as f64 - 0.5, 8),
+            Axis::linear(-0.5, values.len() as f64 - 0.5, 8),
             "channel".to_owned(),
         ),
-        y: (Scale::linear(-1.08, 1.08, 4), "a"),
+        y: (Axis::linear(-1.08, 1.08, 4), "a"),
         points: points.collect(),
         bars: true,
         style: 3,
-        size: SMALL,
-        compared: None,
+        size: SMALL_SIZE,
+        reference: None,
     })
 }

@@ -1,63 +1,64 @@
-//! How surely components come again, as the pages show it.
+//! Stability of components in the reports.
 
 use codiag::signals::Contrast;
 use codiag::{Diagonalization, Stability};
 use maud::{Markup, html};
 
-use crate::words;
+use crate::format;
 
-/// The heading of the column.
+/// Heading of the column of stabilities.
 pub const HEADING: &[&str] = &["stability"];
 
-/// The stability of a component; None if nothing was tried.
-pub fn of<T>(answer: &Diagonalization<T>, component: usize) -> Option<f64> {
-    Some(answer.stability.as_ref()?.values[component])
+/// Returns the stability of a component; None if it was not estimated.
+pub fn value<T>(result: &Diagonalization<T>, component: usize) -> Option<f64> {
+    Some(result.stability.as_ref()?.values[component])
 }
 
-/// The cell of a component, marked if it may not come again.
-pub fn cell<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+/// Table cell with the stability of a component, marked if it is low.
+pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) {
+        @if let Some(stability) = value(result, component) {
             td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
         }
     }
 }
 
-/// A badge beside the name of a component that may not come again.
-pub fn badge<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+/// Badge beside the name of a component whose stability is low.
+pub fn badge<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) && stability < Stability::STABLE {
+        @if let Some(stability) = value(result, component) && stability < Stability::STABLE {
             span.badge { "stability " (format!("{stability:.2}")) (mark()) }
         }
     }
 }
 
-/// The stability of a component behind another number, marked if it may not come again.
-pub fn after<T>(answer: &Diagonalization<T>, component: usize) -> Markup {
+/// Text with the stability of a component that follows another number, marked if it is low.
+pub fn suffix<T>(result: &Diagonalization<T>, component: usize) -> Markup {
     html! {
-        @if let Some(stability) = of(answer, component) {
+        @if let Some(stability) = value(result, component) {
             ", " (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) }
         }
     }
 }
 
 fn mark() -> Markup {
-    html! { span title="may not come again" { " ?" } }
+    html! { span title="may not be reproducible" { " ?" } }
 }
 
-/// What the numbers are, of resamples of something; nothing if nothing was tried.
-pub fn explanation<T>(answer: &Diagonalization<T>, resampled: &str) -> Markup {
+/// Paragraph that explains the stability; empty if it was not estimated. `resampled` names what was
+/// resampled.
+pub fn explanation<T>(result: &Diagonalization<T>, resampled: &str) -> Markup {
     html! {
-        @if let Some(found) = &answer.stability {
+        @if let Some(found) = &result.stability {
             p {
-                "Stability is " (definition(found, resampled)) ". " (summary(found)) "; the others, marked by ?, may not \
-                 come again."
+                "Stability is " (definition(found, resampled)) ". " (summary(found)) "; components marked ? are below and may not \
+                 be reproducible."
             }
         }
     }
 }
 
-/// How many components came again, and in what was tried.
+/// Counts the stable components: "4 of 5 at least 0.9".
 pub fn summary(found: &Stability) -> String {
     let stable = found.values.iter().filter(|x| **x >= Stability::STABLE);
     format!(
@@ -68,35 +69,33 @@ pub fn summary(found: &Stability) -> String {
     )
 }
 
-/// What is drawn to learn how surely the sources of a recording come again.
-pub fn of_recording(contrast: &Contrast) -> &'static str {
+/// Names what is resampled for the stability of the sources of a recording.
+pub fn resampled_in(contrast: &Contrast) -> &'static str {
     match contrast {
         Contrast::Bands(bands) if bands.segment_length.is_none() => {
-            "the recording, its blocks of time weighed anew"
+            "blocks of the recording in time"
         }
-        Contrast::Lags(_) | Contrast::Cumulants { .. } => {
-            "the recording, its blocks of time weighed anew"
-        }
+        Contrast::Lags(_) | Contrast::Cumulants { .. } => "blocks of the recording in time",
         _ => "the segments, drawn with replacement",
     }
 }
 
-/// What the number is.
+/// Defines the stability of this estimate.
 pub fn definition(found: &Stability, resampled: &str) -> String {
-    let mut tried = Vec::new();
+    let mut solves = Vec::new();
     if found.resamples() > 0 {
-        let resamples = words::count(found.resamples(), "resample", "resamples");
-        tried.push(format!("{resamples} of {resampled}"));
+        let resamples = format::count(found.resamples(), "resample", "resamples");
+        solves.push(format!("{resamples} of {resampled}"));
     }
     if found.starts > 0 {
-        let starts = words::count(found.starts, "further start", "further starts");
+        let starts = format::count(found.starts, "further start", "further starts");
         let margin = 100.0 * Stability::LOSS_MARGIN;
-        tried.push(format!(
-            "{starts} whose loss came within {margin} % of the lowest"
+        solves.push(format!(
+            "{starts} whose loss was within {margin} % of the lowest"
         ));
     }
     format!(
-        "the median, over {}, of how much a component is like the one that matches it there, from 0 to 1",
-        tried.join(" and ")
+        "the median, over {}, of the absolute correlation of a component with its best match there, from 0 to 1",
+        solves.join(" and ")
     )
 }

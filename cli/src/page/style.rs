@@ -1,4 +1,4 @@
-//! How pages look.
+//! Style sheet of the reports.
 
 use crate::figure::{DARK_STYLE, STYLE};
 
@@ -69,11 +69,12 @@ const DARK_CSS: &str = "\
 --good-back:#12321f;--bad:#f5b27a;--bad-back:#3a2412;--link:#56b4e9}
 ";
 
-/// Browsers hold the page to its promise: nothing is fetched, nothing runs.
-pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+/// Content security policy: no scripts, no external resources.
+pub const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// The style sheet of a page, with that of its figures.
-pub fn sheet() -> String {
+/// Returns the style sheet of a report and its figures.
+pub fn style_sheet() -> String {
     format!(
         "\n{CSS}{STYLE}@media (prefers-color-scheme: dark) {{\n{DARK_CSS}{DARK_STYLE}}}\n\
          .soft{{color:var(--soft)}}\n"

@@ -1,18 +1,18 @@
-//! What the paper claims, and what was measured: in words.
+//! Claims of the paper, compared with the measurements.
 
 use codiag::Record;
 use serde::{Serialize, Serializer};
 
 use super::Results;
 use super::experiments::{Ratio, Run};
-use crate::words::median;
+use crate::format::median;
 
-/// Below this, ĝ is rounding and says nothing about convergence.
-const ROUNDING: f64 = 1e-13;
-/// Convergence is looked at from where ĝ is below this: before, the method is still on its way.
-const NEAR: f64 = 2e-2;
+/// Values of ĝ below this are rounding errors.
+const GRADIENT_ROUNDING: f64 = 1e-13;
+/// The order of convergence is estimated from iterations with ĝ below this.
+const ASYMPTOTIC_BELOW: f64 = 2e-2;
 
-/// Whether a claim holds here.
+/// Whether the measurements confirm a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Holds,
@@ -25,9 +25,9 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::Partly => "holds in part",
+            Self::Partly => "partly holds",
             Self::DoesNotHold => "does not hold here",
-            Self::NotMeasured => "cannot be said",
+            Self::NotMeasured => "not determined",
         }
     }
 }
@@ -38,7 +38,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// A claim and what was found.
+/// A claim, its measurement and the verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     #[serde(rename = "claim")]
@@ -47,43 +47,48 @@ pub struct Claim {
     pub verdict: Verdict,
 }
 
-/// All claims.
+/// Evaluates all claims.
 pub fn claims(results: &Results) -> Vec<Claim> {
     vec![
-        quadratic(&results.runs_of("a", "quasi-newton")),
-        linear(results),
+        quadratic_convergence(&results.runs_of("a", "quasi-newton")),
+        linear_convergence(results),
         faster_than_pham(results),
-        ours(results),
+        newton_is_faster(results),
     ]
 }
 
-/// The order q of convergence, ĝ₊ ≈ ĝ^q, from the last steps above rounding.
-pub fn order(history: &[Record]) -> Option<f64> {
+/// Estimates the order q of convergence, ĝ₊ ≈ ĝ^q, from the last steps above rounding.
+pub fn convergence_order(history: &[Record]) -> Option<f64> {
     let orders: Vec<f64> = history
         .windows(2)
         .map(|pair| (pair[0].gradient_norm, pair[1].gradient_norm))
-        .filter(|(before, after)| *before < NEAR && *after > ROUNDING)
+        .filter(|(before, after)| *before < ASYMPTOTIC_BELOW && *after > GRADIENT_ROUNDING)
         .map(|(before, after)| after.ln() / before.ln())
         .collect();
     let last = orders.len().saturating_sub(3);
     (!orders.is_empty()).then(|| median(&orders[last..]))
 }
 
-/// The factor by which ĝ shrinks in one iteration, over the last half of the way.
-pub fn rate(history: &[Record]) -> Option<f64> {
+/// Estimates the factor by which ĝ is multiplied per iteration, from the second half of the
+/// iterations.
+pub fn convergence_rate(history: &[Record]) -> Option<f64> {
     let norms: Vec<f64> = history.iter().map(|record| record.gradient_norm).collect();
     let end = norms.len().checked_sub(1)?;
     let middle = norms.len() / 2;
     (end > middle).then(|| (norms[end] / norms[middle]).powf(1.0 / (end - middle) as f64))
 }
 
-fn quadratic(runs: &[&Run]) -> Claim {
-    let orders: Vec<f64> = runs.iter().filter_map(|run| order(&run.history)).collect();
+/// Checks the order of convergence without noise.
+fn quadratic_convergence(runs: &[&Run]) -> Claim {
+    let orders: Vec<f64> = runs
+        .iter()
+        .filter_map(|run| convergence_order(&run.history))
+        .collect();
     let q = median(&orders);
     let (verdict, measured) = if q.is_nan() {
         (
             Verdict::NotMeasured,
-            "There were too few iterations to see an order.".to_owned(),
+            "There were too few iterations to estimate an order of convergence.".to_owned(),
         )
     } else {
         let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
@@ -95,26 +100,28 @@ fn quadratic(runs: &[&Run]) -> Claim {
         (
             verdict,
             format!(
-                "Near the end each ĝ is the one before to the power of {q:.1} (2 is quadratic); it took \
-                 {iterations:.0} iterations."
+                "Estimated order of convergence: {q:.1} (2 = quadratic). Iterations: {iterations:.0}."
             ),
         )
     };
     Claim {
-        statement:
-            "Without noise, experiment (a), the quasi-Newton method converges quadratically."
-                .to_owned(),
+        statement: "Without noise (experiment a), the quasi-Newton method converges quadratically."
+            .to_owned(),
         measured,
         verdict,
     }
 }
 
-fn linear(results: &Results) -> Claim {
+/// Checks the rate of convergence with noise and on real data.
+fn linear_convergence(results: &Results) -> Claim {
     let mut sentences = Vec::new();
     let mut holds = true;
     for key in ["b", "c"] {
         let runs = results.runs_of(key, "quasi-newton");
-        let rates: Vec<f64> = runs.iter().filter_map(|run| rate(&run.history)).collect();
+        let rates: Vec<f64> = runs
+            .iter()
+            .filter_map(|run| convergence_rate(&run.history))
+            .collect();
         let factor = median(&rates);
         let reached = runs.iter().all(|run| run.seconds_to_goal.is_some());
         let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
@@ -122,14 +129,14 @@ fn linear(results: &Results) -> Claim {
         let end = if reached {
             ""
         } else {
-            ", and did not reach 1e-6"
+            " without reaching ĝ = 1e-6"
         };
         sentences.push(format!(
-            "In ({key}) ĝ shrinks by a factor of {factor:.3} per iteration: it took {iterations:.0}{end}."
+            "In ({key}), ĝ is multiplied by {factor:.3} per iteration; the run took {iterations:.0} iterations{end}."
         ));
     }
     Claim {
-        statement: "With noise and on real data, (b) and (c), its convergence is linear."
+        statement: "With noise and on real data (experiments b and c), its convergence is linear."
             .to_owned(),
         measured: sentences.join(" "),
         verdict: if holds {
@@ -140,6 +147,7 @@ fn linear(results: &Results) -> Claim {
     }
 }
 
+/// Compares the quasi-Newton method with Pham's algorithm.
 fn faster_than_pham(results: &Results) -> Claim {
     let mut sentences = Vec::new();
     let (mut faster, mut slower) = (0, 0);
@@ -152,7 +160,7 @@ fn faster_than_pham(results: &Results) -> Claim {
             Ratio::Exactly(times) | Ratio::LessThan(times) if times < 0.95 => slower += 1,
             _ => {}
         }
-        sentences.push(format!("({key}) {}", ratio.in_words()));
+        sentences.push(format!("({key}) {}", ratio.describe()));
     }
     let verdict = match (faster, slower) {
         (0, 0) => Verdict::NotMeasured,
@@ -163,17 +171,17 @@ fn faster_than_pham(results: &Results) -> Claim {
     Claim {
         statement: "The quasi-Newton method is faster than Pham's algorithm.".to_owned(),
         measured: format!(
-            "To ĝ ≤ 1e-6: {}. Here both are compiled and share their kernels. The authors' package is \
-             written in Python, where Pham's loop over pairs of components costs far more than its \
-             arithmetic: a lead won there need not last here.",
+            "Time to ĝ ≤ 1e-6: {}. Both methods are compiled and share their kernels here. The package of the authors is \
+             written in Python, where the loop over pairs of components in Pham's algorithm costs far more than its \
+             arithmetic, so the ratios can differ.",
             sentences.join(", ")
         ),
         verdict,
     }
 }
 
-/// What the program does by default, against both.
-fn ours(results: &Results) -> Claim {
+/// Compares the default method of codiag with both methods of the paper.
+fn newton_is_faster(results: &Results) -> Claim {
     let (mut sentences, mut losses) = (Vec::new(), String::new());
     let mut all = true;
     for experiment in &results.experiments {
@@ -185,17 +193,17 @@ fn ours(results: &Results) -> Claim {
             all &= matches!(ratio, Ratio::Exactly(t) | Ratio::MoreThan(t) if t > 1.0);
         }
         sentences.push(format!(
-            "({key}) {} than Pham's algorithm and {} than the paper's method",
-            pham.in_words(),
-            paper.in_words()
+            "({key}) {} compared with Pham's algorithm, {} compared with the paper's method",
+            pham.describe(),
+            paper.describe()
         ));
-        losses.extend(worse_minimum(results, key));
+        losses.extend(lower_minimum_of_others(results, key));
     }
     Claim {
         statement:
-            "Ours, not the paper's: Newton's method from the spectral start is faster than both."
+            "Not a claim of the paper: Newton's method from the spectral start is faster than both."
                 .to_owned(),
-        measured: format!("To ĝ ≤ 1e-6: {}.{losses}", sentences.join("; ")),
+        measured: format!("Time to ĝ ≤ 1e-6: {}.{losses}", sentences.join("; ")),
         verdict: if all {
             Verdict::Holds
         } else {
@@ -204,8 +212,8 @@ fn ours(results: &Results) -> Claim {
     }
 }
 
-/// Speed is not all: where another method found a lower minimum, it is said.
-fn worse_minimum(results: &Results, experiment: &str) -> Option<String> {
+/// Returns a sentence if another method reached a lower minimum in this experiment.
+fn lower_minimum_of_others(results: &Results, experiment: &str) -> Option<String> {
     let loss = |solver| {
         let runs = results.runs_of(experiment, solver);
         median(&runs.iter().map(|run| run.loss).collect::<Vec<_>>())
@@ -219,8 +227,8 @@ fn worse_minimum(results: &Results, experiment: &str) -> Option<String> {
     .min_by(|x, y| x.1.total_cmp(&y.1))?;
     (own > best + 1e-6).then(|| {
         format!(
-            " In ({experiment}) {name} ended in a lower minimum, {best:.4} against {own:.4}: --restarts \
-             tries several."
+            " In ({experiment}), {name} reached a lower minimum, {best:.4} instead of {own:.4}; --n-restarts tries \
+             several starting points."
         )
     })
 }
@@ -232,9 +240,9 @@ mod tests {
 
     fn history(norms: &[f64]) -> Vec<Record> {
         let set = synthetic::noisy(20, 2, 0.1, 0);
-        let answer = diagonalize(&set, &Settings::default()).unwrap();
+        let result = diagonalize(&set, &Settings::default()).unwrap();
         let point = |(iteration, norm): (usize, &f64)| {
-            let mut record = answer.history[0].clone();
+            let mut record = result.history[0].clone();
             record.iteration = iteration;
             record.gradient_norm = *norm;
             record
@@ -243,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn orders_and_rates_are_recognized() {
+    fn order_and_rate_of_sequences_are_estimated() {
         let quadratic = history(&[1.0, 0.5, 1e-1, 1e-2, 1e-4, 1e-8, 1e-16]);
-        assert!((order(&quadratic).unwrap() - 2.0).abs() < 0.1);
+        assert!((convergence_order(&quadratic).unwrap() - 2.0).abs() < 0.1);
         let linear: Vec<f64> = (0..40).map(|k| 0.5_f64.powi(k)).collect();
-        assert!(order(&history(&linear)).unwrap() < 1.1);
-        assert!((rate(&history(&linear)).unwrap() - 0.5).abs() < 1e-9);
-        assert_eq!(order(&history(&[1.0])), None);
-        assert_eq!(rate(&history(&[1.0])), None);
+        assert!(convergence_order(&history(&linear)).unwrap() < 1.1);
+        assert!((convergence_rate(&history(&linear)).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(convergence_order(&history(&[1.0])), None);
+        assert_eq!(convergence_rate(&history(&[1.0])), None);
     }
 }

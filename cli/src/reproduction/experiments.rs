@@ -1,4 +1,4 @@
-//! The experiments, the solvers, and the measurement of one on the other.
+//! The experiments, the solvers, and the measurement of a solver in an experiment.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,21 +12,22 @@ use codiag::{
 };
 use serde::Serialize;
 
-use crate::args::{Reproduce, Source};
+use crate::args::{InputArgs, Reproduce};
+use crate::format::{median, two_digits};
 use crate::input;
 use crate::number::Either;
 use crate::session::Interrupted;
-use crate::words::{median, two_digits};
 
-/// ĝ to which times are compared.
-pub const GOAL: f64 = 1e-6;
-/// ĝ at which a run ends: low enough to see the last stretch of each curve.
+/// Value of ĝ at which times are compared.
+pub const GRADIENT_GOAL: f64 = 1e-6;
+/// Tolerance of the runs, low enough to show the asymptotic convergence.
 const TOLERANCE: f64 = 1e-10;
-/// A run is repeated as long as all its repetitions take no longer than this.
+/// Maximum total time of all repetitions of a run, in seconds.
 const REPEAT_SECONDS: f64 = 1.0;
-const REPETITIONS: usize = 10;
+/// Maximum number of repetitions of a run.
+const MAX_REPETITIONS: usize = 10;
 
-/// One column of the figure.
+/// An experiment: one column of the figure.
 pub struct Experiment {
     pub key: &'static str,
     pub title: String,
@@ -34,20 +35,20 @@ pub struct Experiment {
     pub sets: Vec<MatrixSet>,
 }
 
-/// The experiments asked for.
+/// Builds the experiments.
 pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
     let (n, p) = (args.n, args.p);
     let synthetic = |sigma: f64| -> Result<Vec<MatrixSet>> {
         (0..u64::from(args.seeds))
             .map(|seed| {
                 let made = Synthetic::try_new(n, p, sigma, seed)?.set();
-                let made = made.with_context(|| format!("the synthetic set of seed {seed}"))?;
+                let made = made.with_context(|| format!("synthetic set of seed {seed}"))?;
                 Ok(made.with_n_jobs(args.n_jobs))
             })
             .collect()
     };
     let (recorded, name) = if let Some(path) = &args.recording {
-        let source = Source {
+        let source = InputArgs {
             input: vec![path.clone()],
             key: None,
         };
@@ -55,7 +56,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
             Either::Real(matrices) => matrices.into_set(&SetOptions::default())?,
             Either::Complex(matrices) => {
                 bail!(
-                    "{}: the paper's experiments are on real matrices, and these are complex",
+                    "{}: reproduce requires real matrices, but these are complex",
                     matrices.name
                 )
             }
@@ -89,7 +90,9 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
         Experiment {
             key: "b",
             title: "(b) σ = 0.1".to_owned(),
-            description: format!("the same with noise: {mixture}, plus σ² R Rᵀ with R normal"),
+            description: format!(
+                "{n} matrices of {p} × {p} with noise: {mixture}, plus σ² R Rᵀ with R normal"
+            ),
             sets: synthetic(0.1)?,
         },
         Experiment {
@@ -101,7 +104,7 @@ pub fn experiments(args: &Reproduce) -> Result<Vec<Experiment>> {
     ])
 }
 
-/// A method and its start.
+/// A method and its starting point.
 #[derive(Clone, Debug)]
 pub struct Solver {
     pub key: &'static str,
@@ -110,12 +113,13 @@ pub struct Solver {
     pub settings: Settings,
 }
 
-/// The solvers compared: the paper's, its rival, and ours from the same start and from our own.
+/// Returns the solvers: the quasi-Newton method of the paper, Pham's algorithm, and Newton's method
+/// from the whitener and from the spectral start.
 pub fn solvers(args: &Reproduce) -> [Solver; 4] {
-    let settings = |method, start| {
+    let settings = |method, init| {
         Settings::default()
             .method(method)
-            .init(start)
+            .init(init)
             .tol(TOLERANCE)
             .max_iter(args.max_iter)
     };
@@ -134,7 +138,7 @@ pub fn solvers(args: &Reproduce) -> [Solver; 4] {
         },
         Solver {
             key: "newton-whitener",
-            name: "Newton, same start",
+            name: "Newton, whitener start",
             style: 2,
             settings: settings(Method::Newton, Init::Whitener),
         },
@@ -147,7 +151,7 @@ pub fn solvers(args: &Reproduce) -> [Solver; 4] {
     ]
 }
 
-/// One solver on one set.
+/// Measurement of one solver on one set.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     pub experiment: &'static str,
@@ -158,9 +162,9 @@ pub struct Run {
     pub seconds: f64,
     pub loss: f64,
     pub gradient_norm: f64,
-    /// The minimum in whose valley the run ended: what its loss tends to.
-    pub limit: f64,
-    /// When ĝ first was at most the goal.
+    /// Loss of the local minimum that the run approaches.
+    pub local_minimum: f64,
+    /// Time at which ĝ first was at most [`GRADIENT_GOAL`]; None if it was not.
     pub seconds_to_goal: Option<f64>,
     pub repetitions: usize,
     #[serde(skip)]
@@ -168,8 +172,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs the solver as often as time allows. All repetitions take the same steps, and the fastest
-    /// of each step counts: what else the computer does can only make it slower.
+    /// Runs the solver several times. All repetitions take equal steps; the fastest time of each
+    /// step is used, because other processes only slow it down.
     pub fn measure(
         experiment: &'static str,
         seed: usize,
@@ -177,7 +181,7 @@ impl Run {
         solver: &Solver,
         interrupted: &AtomicBool,
     ) -> Result<Self> {
-        let mut listen = |_: &Record, _: &Matrix| {
+        let mut stop_if_interrupted = |_: &Record, _: &Matrix| {
             if interrupted.load(Ordering::SeqCst) {
                 ControlFlow::Break(())
             } else {
@@ -185,29 +189,29 @@ impl Run {
             }
         };
         let mut solve = || -> Result<Diagonalization> {
-            let answer = diagonalize_with(set, &solver.settings, &mut listen)?;
-            if answer.status == Status::Interrupted {
+            let result = diagonalize_with(set, &solver.settings, &mut stop_if_interrupted)?;
+            if result.status == Status::Interrupted {
                 return Err(Interrupted.into());
             }
-            Ok(answer)
+            Ok(result)
         };
         let clock = Instant::now();
-        let mut answer = solve()?;
-        let mut fastest = durations(&answer.history);
+        let mut result = solve()?;
+        let mut fastest = durations(&result.history);
         let mut repetitions = 1;
-        while repetitions < REPETITIONS {
+        while repetitions < MAX_REPETITIONS {
             let spent = clock.elapsed().as_secs_f64();
             if spent * (repetitions + 1) as f64 / repetitions as f64 > REPEAT_SECONDS {
                 break;
             }
-            let again = durations(&solve()?.history);
-            for (step, other) in fastest.iter_mut().zip(again) {
+            let repeated = durations(&solve()?.history);
+            for (step, other) in fastest.iter_mut().zip(repeated) {
                 *step = step.min(other);
             }
             repetitions += 1;
         }
         let mut seconds = 0.0;
-        for (record, step) in answer.history.iter_mut().zip(fastest) {
+        for (record, step) in result.history.iter_mut().zip(fastest) {
             seconds += step;
             record.seconds = seconds;
         }
@@ -215,24 +219,24 @@ impl Run {
             experiment,
             solver: solver.key,
             seed,
-            status: answer.status.name(),
-            n_iter: answer.n_iter,
+            status: result.status.name(),
+            n_iter: result.n_iter,
             seconds,
-            loss: answer.loss,
-            gradient_norm: answer.gradient_norm,
-            limit: limit(set, &answer)?,
-            seconds_to_goal: answer
+            loss: result.loss,
+            gradient_norm: result.gradient_norm,
+            local_minimum: local_minimum(set, &result)?,
+            seconds_to_goal: result
                 .history
                 .iter()
-                .find(|record| record.gradient_norm <= GOAL)
+                .find(|record| record.gradient_norm <= GRADIENT_GOAL)
                 .map(|record| record.seconds),
             repetitions,
-            history: answer.history,
+            history: result.history,
         })
     }
 }
 
-/// The seconds of the start and of each step.
+/// Returns the duration of the computation of the starting point and of each step, in seconds.
 fn durations(history: &[Record]) -> Vec<f64> {
     let before = std::iter::once(0.0).chain(history.iter().map(|record| record.seconds));
     let pairs = history.iter().zip(before);
@@ -241,21 +245,20 @@ fn durations(history: &[Record]) -> Vec<f64> {
         .collect()
 }
 
-/// The loss has several local minima on noisy data, and solvers end in different ones. So the
-/// distance of a loss to its minimum is measured to the minimum of its own valley, found by Newton
-/// steps from where the run ended.
-fn limit(set: &MatrixSet, answer: &Diagonalization) -> Result<f64> {
+/// Returns the loss of the local minimum that a run approaches, computed by Newton steps from its
+/// final point. On noisy data the loss has several local minima, and solvers end in different ones.
+fn local_minimum(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
     let polish = Settings::default()
-        .init(Init::Given(answer.b.clone()))
+        .init(Init::Given(result.b.clone()))
         .tol(1e-12)
         .max_iter(300)
         .canonical(false);
     let polished = diagonalize(set, &polish)?;
-    let seen = answer.history.iter().chain(&polished.history);
+    let seen = result.history.iter().chain(&polished.history);
     Ok(seen.fold(f64::INFINITY, |lowest, record| lowest.min(record.loss)))
 }
 
-/// A number over several seeds.
+/// Median and range of a number over seeds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Range {
     pub median: f64,
@@ -272,33 +275,33 @@ impl Range {
         }
     }
 
-    /// The median, and the range where there is one.
+    /// Formats the median and, if values differ, the range.
     pub fn show(&self, format: impl Fn(f64) -> String) -> String {
-        let (middle, low, high) = (format(self.median), format(self.low), format(self.high));
+        let (median, low, high) = (format(self.median), format(self.low), format(self.high));
         if low == high {
-            middle
+            median
         } else {
-            format!("{middle} [{low} – {high}]")
+            format!("{median} [{low} – {high}]")
         }
     }
 }
 
-/// How many times faster than Pham's algorithm a run reached the goal.
+/// Time of Pham's algorithm to the goal divided by the time of another solver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "times")]
 pub enum Ratio {
-    /// Both reached it.
+    /// Both reached the goal.
     Exactly(f64),
-    /// Pham's algorithm did not, in all its time.
+    /// Only the other solver reached the goal; lower bound.
     MoreThan(f64),
-    /// The run did not, in all its time.
+    /// Only Pham's algorithm reached the goal; upper bound.
     LessThan(f64),
-    /// Neither did.
+    /// Neither reached the goal.
     Unknown,
 }
 
 impl Ratio {
-    /// From the times of pairs of runs on the same sets.
+    /// Computes the ratio of the median times of runs on equal sets.
     pub fn of(runs: &[&Run], pham: &[&Run]) -> Self {
         let time = |runs: &[&Run]| {
             let reached = runs.iter().all(|run| run.seconds_to_goal.is_some());
@@ -317,6 +320,7 @@ impl Ratio {
         }
     }
 
+    /// Formats the ratio: "3.5×", "> 2.3×".
     pub fn show(self) -> String {
         match self {
             Self::Exactly(times) => format!("{}×", two_digits(times)),
@@ -326,17 +330,18 @@ impl Ratio {
         }
     }
 
-    /// "3.5× faster", "more than 2.3× faster", "1.8× slower", "cannot be said".
-    pub fn in_words(self) -> String {
+    /// Describes the ratio: "3.5× faster", "more than 2.3× faster", "1.8× slower", "not
+    /// determined".
+    pub fn describe(self) -> String {
         let faster = |times: f64| format!("{}× faster", two_digits(times));
         let slower = |times: f64| format!("{}× slower", two_digits(1.0 / times));
         match self {
-            Self::Exactly(times) if (0.95..=1.05).contains(&times) => "as fast".to_owned(),
+            Self::Exactly(times) if (0.95..=1.05).contains(&times) => "equally fast".to_owned(),
             Self::Exactly(times) if times > 1.0 => faster(times),
             Self::Exactly(times) => slower(times),
             Self::MoreThan(times) if times > 1.0 => format!("more than {}", faster(times)),
             Self::LessThan(times) if times < 1.0 => format!("more than {}", slower(times)),
-            Self::MoreThan(_) | Self::LessThan(_) | Self::Unknown => "cannot be said".to_owned(),
+            Self::MoreThan(_) | Self::LessThan(_) | Self::Unknown => "not determined".to_owned(),
         }
     }
 }

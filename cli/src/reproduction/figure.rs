@@ -1,21 +1,23 @@
-//! The paper's figure: loss above minimum and gradient norm against time, one column per experiment.
+//! Figure of the paper: loss above minimum and gradient norm against time, one column per
+//! experiment.
 
 use super::Results;
-use super::experiments::GOAL;
+use super::experiments::GRADIENT_GOAL;
+use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve, sample};
-use crate::figure::scale::{Scale, Unit};
 use crate::figure::{self, text};
 
 pub const PANEL_WIDTH: f64 = 380.0;
 pub const PANEL_HEIGHT: f64 = 290.0;
-/// A loss nearer to its minimum than this is rounding.
+/// Smallest loss above the minimum that is drawn; smaller values are rounding errors.
 const LOSS_FLOOR: f64 = 1e-14;
+/// Smallest gradient norm that is drawn.
 const GRADIENT_FLOOR: f64 = 1e-11;
 
-/// The charts, two per experiment.
+/// Returns two charts per experiment.
 pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
     let column = |experiment: &super::Experiment| {
-        // One seed is drawn; the table has them all.
+        // Only seed 0 is drawn; the table has all seeds.
         let runs: Vec<_> = results
             .runs
             .iter()
@@ -27,7 +29,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
         };
         let first = times().fold(f64::INFINITY, f64::min).max(1e-7);
         let last = times().fold(0.0, f64::max);
-        let x = Scale::logarithmic(first / 1.25, last * 1.25, Unit::Seconds, 6);
+        let x = Axis::logarithmic(first / 1.25, last * 1.25, Unit::Seconds, 6);
         let chart = |title: String, y_label: &str, floor: f64, goal, loss: bool| {
             let curves: Vec<Curve> = runs
                 .iter()
@@ -35,7 +37,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                     let solver = results.solvers.iter().find(|s| s.key == run.solver)?;
                     let value = |record: &codiag::Record| {
                         if loss {
-                            record.loss - run.limit
+                            record.loss - run.local_minimum
                         } else {
                             record.gradient_norm
                         }
@@ -56,7 +58,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                 x_label: "time".to_owned(),
                 y_label: y_label.to_owned(),
                 x: x.clone(),
-                y: Scale::logarithmic(floor, 30.0, Unit::None, 6),
+                y: Axis::logarithmic(floor, 30.0, Unit::None, 6),
                 curves,
                 goal,
                 bars: false,
@@ -64,7 +66,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
                 height: PANEL_HEIGHT,
             }
         };
-        let goal = Some((GOAL, format!("ĝ = {GOAL:.0e}")));
+        let goal = Some((GRADIENT_GOAL, format!("ĝ = {GRADIENT_GOAL:.0e}")));
         [
             chart(
                 experiment.title.clone(),
@@ -85,7 +87,7 @@ pub fn charts(results: &Results) -> Vec<[Chart; 2]> {
     results.experiments.iter().map(column).collect()
 }
 
-/// figure.svg.
+/// Returns figure.svg.
 pub fn standalone(results: &Results) -> String {
     let charts = charts(results);
     let (columns, legend_height, gap) = (charts.len() as f64, 40.0, 8.0);
@@ -97,7 +99,7 @@ pub fn standalone(results: &Results) -> String {
         content += &format!("<g transform=\"translate({x} 0)\">{}", sample(solver.style));
         content += &text(36.0, 10.5, "ink", "font-size=\"13\"", solver.name);
         content += "</g>";
-        // As wide as the name in the widest of the typefaces.
+        // Estimate the width of the name in the widest of the fonts.
         x += 62.0 + 7.6 * solver.name.chars().count() as f64;
     }
     content += "</g>";

@@ -1,4 +1,4 @@
-//! The paper's experiments, measured again: what was measured, and the table of it.
+//! Results of the experiments of the paper, and the table of results.
 
 pub mod claims;
 pub mod experiments;
@@ -6,19 +6,19 @@ pub mod figure;
 
 use serde::Serialize;
 
-use crate::words::{self, seconds, small};
+use crate::format::{self, seconds, short};
 use experiments::{Experiment, Range, Ratio, Run, Solver};
 
-/// All that was measured.
+/// All measurements.
 pub struct Results {
     pub experiments: Vec<Experiment>,
     pub solvers: [Solver; 4],
     pub runs: Vec<Run>,
     pub machine: String,
-    pub threads: usize,
+    pub n_jobs: usize,
 }
 
-/// One line of the table.
+/// One row of the table: one solver in one experiment.
 #[derive(Serialize)]
 pub struct Row {
     pub experiment: &'static str,
@@ -26,23 +26,23 @@ pub struct Row {
     #[serde(skip)]
     pub name: &'static str,
     pub status: &'static str,
-    pub iterations: Range,
+    pub n_iter: Range,
     pub seconds: Range,
-    /// Seconds to ĝ ≤ 1e-6, where all seeds reached it.
+    /// Seconds to ĝ ≤ 1e-6; None if some seed did not reach it.
     pub seconds_to_goal: Option<Range>,
     pub loss: Range,
     pub gradient_norm: Range,
-    pub ratio_to_pham: Ratio,
+    pub speedup_over_pham: Ratio,
 }
 
 impl Results {
-    /// The runs of one solver in one experiment, one per seed.
+    /// Returns the runs of one solver in one experiment, one per seed.
     pub fn runs_of(&self, experiment: &str, solver: &str) -> Vec<&Run> {
         let wanted = |run: &&Run| run.experiment == experiment && run.solver == solver;
         self.runs.iter().filter(wanted).collect()
     }
 
-    /// The table.
+    /// Computes the rows of the table.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for experiment in &self.experiments {
@@ -60,12 +60,12 @@ impl Results {
                     solver: solver.key,
                     name: solver.name,
                     status: failed.map_or("converged", |run| run.status),
-                    iterations: range(&|run| run.n_iter as f64),
+                    n_iter: range(&|run| run.n_iter as f64),
                     seconds: range(&|run| run.seconds),
                     seconds_to_goal: reached.map(|times| Range::of(&times)),
                     loss: range(&|run| run.loss),
                     gradient_norm: range(&|run| run.gradient_norm),
-                    ratio_to_pham: Ratio::of(&runs, &pham),
+                    speedup_over_pham: Ratio::of(&runs, &pham),
                 });
             }
         }
@@ -73,7 +73,7 @@ impl Results {
     }
 }
 
-/// The headings of the table.
+/// Headings of the table.
 pub const HEADINGS: [&str; 7] = [
     "solver",
     "iterations",
@@ -81,19 +81,19 @@ pub const HEADINGS: [&str; 7] = [
     "time to 1e-6",
     "final loss",
     "ĝ",
-    "ratio to Pham",
+    "speedup over Pham",
 ];
 
-/// One line of the table, as text.
+/// Formats one row of the table.
 pub fn cells(row: &Row) -> [String; 7] {
     let goal = row.seconds_to_goal.as_ref();
     [
         row.name.to_owned(),
-        row.iterations.show(|x| format!("{x:.0}")),
+        row.n_iter.show(|x| format!("{x:.0}")),
         row.seconds.show(seconds),
         goal.map_or_else(|| "not reached".to_owned(), |range| range.show(seconds)),
-        row.loss.show(|x| words::loss(x, 6)),
-        row.gradient_norm.show(small),
-        row.ratio_to_pham.show(),
+        row.loss.show(|x| format::loss(x, 6)),
+        row.gradient_norm.show(short),
+        row.speedup_over_pham.show(),
     ]
 }

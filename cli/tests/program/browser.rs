@@ -1,7 +1,7 @@
-//! The report pages in a real browser, headless: at a desk, on a telephone, in the dark.
+//! The reports in a headless browser: wide and narrow windows, light and dark mode.
 //!
-//! Skipped, and said so, where there is no Chromium; `install-browser.sh` beside this folder installs
-//! it where it can.
+//! The tests are skipped, with a message, if Chromium is missing; `tests/install-browser.sh`
+//! installs it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,22 +9,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::Place;
+use crate::TestDir;
 
-/// A page that takes longer than this to open does not open.
-const PATIENCE: Duration = Duration::from_secs(250);
+/// Time limit for opening a page.
+const TIMEOUT: Duration = Duration::from_secs(250);
 
-/// What the page says of itself, told to the page around it. Only a copy of the page carries it.
+/// Script that measures the page and sends the result to the frame. It is added to a copy of the
+/// page.
 const PROBE: &str = r"<script>
 addEventListener('load', () => {
-  const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const color = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   const light = (c) => c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const back = light(colour(getComputedStyle(document.body).backgroundColor));
+  const back = light(color(getComputedStyle(document.body).backgroundColor));
   const contrast = (element) => {
     const style = getComputedStyle(element);
     const svg = element instanceof SVGElement;
-    const ink = light(colour(svg ? style.fill : style.color));
+    const ink = light(color(svg ? style.fill : style.color));
     return (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
   };
   const paint = [...document.querySelectorAll('p:not(.warning), h1, h2, td, figcaption, footer, svg text')];
@@ -46,7 +47,8 @@ addEventListener('load', () => {
 });
 </script>";
 
-/// The page around it: a browser's window has a least width, a frame in it has none.
+/// Page with a frame around the report, because frames can be narrower than the minimum width of a
+/// window.
 const FRAME: &str = r#"<!DOCTYPE html><title>frame</title><link rel="icon" href="data:,">
 <pre id="probe"></pre><script>
 addEventListener('message', (event) => { document.getElementById('probe').textContent = event.data; });
@@ -65,9 +67,9 @@ fn browser() -> Option<&'static str> {
         })
 }
 
-/// Opens a copy of the page with the probe in it, and returns what it found.
-fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
-    let place = Place::new();
+/// Opens a copy of the page with the probe and returns its measurements.
+fn measure(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
+    let dir = TestDir::new();
     let html = std::fs::read_to_string(page).unwrap();
     let policy = "style-src 'unsafe-inline'";
     assert!(html.contains(policy) && !html.contains("<script"));
@@ -77,8 +79,8 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
             "script-src 'unsafe-inline'; style-src 'unsafe-inline'",
         )
         .replace("</body>", &format!("{PROBE}</body>"));
-    place.write("page.html", probed);
-    place.write("frame.html", FRAME.replace("WIDTH", &width.to_string()));
+    dir.write("page.html", probed);
+    dir.write("frame.html", FRAME.replace("WIDTH", &width.to_string()));
     let mut command = Command::new(browser);
     command
         .args([
@@ -97,10 +99,7 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
             "--enable-logging=stderr",
             "--v=0",
         ])
-        .arg(format!(
-            "--user-data-dir={}",
-            place.path("profile").display()
-        ))
+        .arg(format!("--user-data-dir={}", dir.path("profile").display()))
         .arg("--window-size=1400,1000")
         .arg("--virtual-time-budget=3000");
     if dark {
@@ -109,11 +108,11 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
             "--blink-settings=preferredColorScheme=0",
         ]);
     }
-    // To files, so that a full pipe cannot stop the browser.
-    let file = |name: &str| std::fs::File::create(place.path(name)).unwrap();
+    // Write to files, because a full pipe would block the browser.
+    let file = |name: &str| std::fs::File::create(dir.path(name)).unwrap();
     let mut child = command
         .arg("--dump-dom")
-        .arg(format!("file://{}", place.path("frame.html").display()))
+        .arg(format!("file://{}", dir.path("frame.html").display()))
         .stdin(Stdio::null())
         .stdout(file("dom"))
         .stderr(file("log"))
@@ -121,20 +120,20 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
         .unwrap();
     let clock = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if clock.elapsed() > PATIENCE {
+        if clock.elapsed() > TIMEOUT {
             child.kill().unwrap();
             child.wait().unwrap();
             panic!("the browser did not open {} in time", page.display());
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    let log = String::from_utf8_lossy(&std::fs::read(place.path("log")).unwrap()).into_owned();
-    let said: Vec<&str> = log
+    let log = String::from_utf8_lossy(&std::fs::read(dir.path("log")).unwrap()).into_owned();
+    let console: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("CONSOLE"))
         .collect();
-    assert!(said.is_empty(), "on the console: {said:?}");
-    let dom = std::fs::read_to_string(place.path("dom")).unwrap();
+    assert!(console.is_empty(), "console messages: {console:?}");
+    let dom = std::fs::read_to_string(dir.path("dom")).unwrap();
     let (_, rest) = dom
         .split_once("<pre id=\"probe\">")
         .unwrap_or_else(|| panic!("the page did not load: {log}"));
@@ -147,7 +146,7 @@ fn look(browser: &str, page: &Path, width: u32, dark: bool) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Looks at a page in all four ways, and expects charts with curves.
+/// Checks a page in two widths and both color schemes.
 fn inspect(page: &Path) {
     let Some(browser) = browser() else {
         let page = page.display();
@@ -157,7 +156,7 @@ fn inspect(page: &Path) {
         return;
     };
     for (width, dark) in [(1280, false), (1280, true), (380, false), (380, true)] {
-        let found = look(browser, page, width, dark);
+        let found = measure(browser, page, width, dark);
         let number = |name: &str| found[name].as_f64().unwrap();
         assert_eq!(found["width"], width, "{found}");
         assert!(number("overflow") <= 0.0, "wider than its window: {found}");
@@ -173,33 +172,31 @@ fn inspect(page: &Path) {
 }
 
 #[test]
-fn the_page_of_reproduce() {
+fn report_of_reproduce_is_displayed() {
     inspect(&crate::reproduce::shared().path("r/report.html"));
 }
 
 #[test]
-fn the_page_of_diagonalize() {
-    let place = Place::with_set();
-    place
-        .codiag("diagonalize covs.npy --restarts 2 -o r")
+fn report_of_diagonalize_is_displayed() {
+    let dir = TestDir::with_set();
+    dir.codiag("diagonalize covs.npy --n-restarts 2 -o r")
         .assert()
         .success();
-    inspect(&place.path("r/report.html"));
+    inspect(&dir.path("r/report.html"));
 }
 
 #[test]
-fn the_page_of_separate() {
-    let place = Place::new();
+fn report_of_separate_is_displayed() {
+    let dir = TestDir::new();
     let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 40.0, 1);
     let shape = format!("(8, {})", made.samples);
-    place.write("recording.npy", crate::Array::of(&shape, &made.data));
+    dir.write("recording.npy", crate::Array::of(&shape, &made.data));
     for (folder, options) in [("r", ""), ("s", "--sobi"), ("j", "--jade")] {
-        place
-            .codiag(&format!(
-                "separate recording.npy --rate 250 --components 4 {options} -o {folder}"
-            ))
-            .assert()
-            .success();
-        inspect(&place.path(&format!("{folder}/report.html")));
+        dir.codiag(&format!(
+            "separate recording.npy --sfreq 250 --n-components 4 {options} -o {folder}"
+        ))
+        .assert()
+        .success();
+        inspect(&dir.path(&format!("{folder}/report.html")));
     }
 }

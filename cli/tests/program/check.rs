@@ -1,19 +1,17 @@
-//! `codiag check`: it says what is in a file, and agrees with `diagonalize`.
+//! `codiag check`: descriptions of files, advice, and agreement with `diagonalize`.
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place};
+use crate::{Array, TestDir};
 
 #[test]
-fn a_good_set() {
-    let place = Place::with_set();
-    place
-        .codiag("check covs.npy")
-        .assert()
-        .success()
-        .stdout(contains("20 matrices of 5 x 5").and(contains("can be diagonalized as it is")));
-    let out = place
+fn valid_set_is_described() {
+    let dir = TestDir::with_set();
+    dir.codiag("check covs.npy").assert().success().stdout(
+        contains("20 matrices of 5 x 5").and(contains("The matrices can be diagonalized.")),
+    );
+    let out = dir
         .codiag("check covs.npy --json")
         .assert()
         .success()
@@ -28,14 +26,14 @@ fn a_good_set() {
     assert_eq!(found["advice"].as_array().unwrap().len(), 0);
 }
 
-/// Something done to the numbers of a set.
-type Spoil = fn(&mut Vec<f64>);
+/// A change that makes a set invalid.
+type Corrupt = fn(&mut Vec<f64>);
 
 #[test]
-fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
-    let place = Place::with_set();
-    let covs = place.array("covs.npy").data;
-    let cases: [(&str, Spoil, &str); 6] = [
+fn problems_are_reported_with_advice_as_in_diagonalize() {
+    let dir = TestDir::with_set();
+    let covs = dir.array("covs.npy").data;
+    let cases: [(&str, Corrupt, &str); 6] = [
         (
             "nan",
             |c| c[3 * 25 + 7] = f64::NAN,
@@ -44,7 +42,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
         (
             "asymmetric",
             |c| c[4 * 25 + 1] += 1.0,
-            "not symmetric: matrix 4; are they covariances? If so, use --symmetrize",
+            "not symmetric: matrix 4; if they should be covariances, use --symmetrize",
         ),
         (
             "singular",
@@ -52,7 +50,7 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
                 c[5 * 25..6 * 25].fill(0.0);
                 (0..4).for_each(|k| c[5 * 25 + k * 6] = 1.0);
             },
-            "Use --shrinkage 1e-3",
+            "use --shrinkage 1e-3",
         ),
         (
             "indefinite",
@@ -74,21 +72,19 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
                     }
                 }
             },
-            "--rank auto",
+            "--n-components auto",
         ),
     ];
-    for (name, spoil, advice) in cases {
+    for (name, corrupt, advice) in cases {
         let mut data = covs.clone();
-        spoil(&mut data);
+        corrupt(&mut data);
         let file = format!("{name}.npy");
-        place.write(&file, Array::of("(20, 5, 5)", &data));
-        place
-            .codiag(&format!("check {file}"))
+        dir.write(&file, Array::of("(20, 5, 5)", &data));
+        dir.codiag(&format!("check {file}"))
             .assert()
             .code(2)
-            .stdout(contains(advice).and(contains("cannot be diagonalized as it is")));
-        place
-            .codiag(&format!("diagonalize {file}"))
+            .stdout(contains(advice).and(contains("The matrices cannot be diagonalized")));
+        dir.codiag(&format!("diagonalize {file}"))
             .assert()
             .code(2)
             .stderr(contains(file.as_str()));
@@ -96,42 +92,41 @@ fn every_trouble_is_named_with_what_helps_and_diagonalize_agrees() {
 }
 
 #[test]
-fn oddities_are_noted_without_refusing() {
-    let place = Place::with_set();
-    let mut data = place.array("covs.npy").data;
+fn unusual_sets_give_notes_without_an_error() {
+    let dir = TestDir::with_set();
+    let mut data = dir.array("covs.npy").data;
     let copy = data[..25].to_vec();
     data[25..50].copy_from_slice(&copy);
     for x in &mut data[50..75] {
         *x *= 1e6;
     }
-    // Nearly singular, but not quite.
+    // Nearly singular, but positive definite.
     data[75..100].fill(0.0);
     for (k, value) in [1e12, 1.0, 1.0, 1.0, 1.0].into_iter().enumerate() {
         data[75 + k * 6] = value;
     }
-    place.write("odd.npy", Array::of("(20, 5, 5)", &data));
-    place.codiag("check odd.npy").assert().success().stdout(
-        contains("matrix 1 is matrix 0")
+    dir.write("odd.npy", Array::of("(20, 5, 5)", &data));
+    dir.codiag("check odd.npy").assert().success().stdout(
+        contains("matrix 1 equals matrix 0")
             .and(contains("times the smallest"))
             .and(contains("ill-conditioned")),
     );
-    place.codiag("diagonalize odd.npy").assert().success();
+    dir.codiag("diagonalize odd.npy").assert().success();
 }
 
 #[test]
-fn a_set_is_checked_for_its_criterion() {
-    let place = Place::with_set();
-    let mut data = place.array("covs.npy").data;
+fn check_depends_on_the_criterion() {
+    let dir = TestDir::with_set();
+    let mut data = dir.array("covs.npy").data;
     data[5 * 25] = -100.0;
-    place.write("indefinite.npy", Array::of("(20, 5, 5)", &data));
-    place
-        .codiag("check indefinite.npy --criterion frobenius")
+    dir.write("indefinite.npy", Array::of("(20, 5, 5)", &data));
+    dir.codiag("check indefinite.npy --criterion frobenius")
         .assert()
         .success()
-        .stdout(contains("can be diagonalized as it is"));
+        .stdout(contains("The matrices can be diagonalized."));
     data[6 * 25 + 1] = f64::NAN;
-    place.write("nan.npy", Array::of("(20, 5, 5)", &data));
-    let out = place
+    dir.write("nan.npy", Array::of("(20, 5, 5)", &data));
+    let out = dir
         .codiag("check nan.npy --criterion frobenius --json")
         .assert()
         .code(2)

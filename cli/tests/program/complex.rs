@@ -1,15 +1,15 @@
-//! Complex Hermitian matrices, wherever real ones are taken.
+//! Complex Hermitian matrices in all commands that accept matrices.
 
 use std::io::Write;
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place, largest_difference};
+use crate::{Array, TestDir, largest_difference};
 
-/// A .npy of complex128: the real and imaginary parts in turn.
-fn complex(place: &Place, name: &str) -> (Vec<usize>, Vec<f64>) {
-    let bytes = std::fs::read(place.path(name)).unwrap();
+/// Reads a .npy file of complex128 as alternating real and imaginary parts.
+fn complex(dir: &TestDir, name: &str) -> (Vec<usize>, Vec<f64>) {
+    let bytes = std::fs::read(dir.path(name)).unwrap();
     let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = std::str::from_utf8(&bytes[10..10 + length]).unwrap();
     assert!(
@@ -24,58 +24,55 @@ fn complex(place: &Place, name: &str) -> (Vec<usize>, Vec<f64>) {
     (numbers.collect(), data)
 }
 
-/// A place with spectra.npy in it, 20 matrices of 4 × 4, A.npy, and the answer in `original`.
-fn place() -> Place {
-    let place = Place::new();
-    place
-        .codiag("generate --complex -n 20 -p 4 --seed 2 --mixing A.npy -o spectra.npy")
+/// Returns a folder with spectra.npy (20 matrices of 4 × 4), A.npy and the result in `original`.
+fn dir() -> TestDir {
+    let dir = TestDir::new();
+    dir.codiag("generate --complex -n 20 -p 4 --seed 2 --mixing A.npy -o spectra.npy")
         .assert()
         .success()
         .stderr(contains("20 complex matrices of 4 x 4"));
-    place
-        .codiag("diagonalize spectra.npy -o original --tol 1e-11")
+    dir.codiag("diagonalize spectra.npy -o original --tol 1e-11")
         .assert()
         .success()
         .stdout(contains("20 complex matrices of 4 x 4").and(contains("converged")));
-    place
+    dir
 }
 
-fn same_answer(place: &Place, input: &str, tolerance: f64) {
-    place
-        .codiag(&format!("diagonalize {input} -o other --tol 1e-11"))
+fn assert_same_result(dir: &TestDir, input: &str, tolerance: f64) {
+    dir.codiag(&format!("diagonalize {input} -o other --tol 1e-11"))
         .assert()
         .success();
     for name in ["B.npy", "A.npy"] {
-        let (shape, x) = complex(place, &format!("original/{name}"));
-        let (other, y) = complex(place, &format!("other/{name}"));
+        let (shape, x) = complex(dir, &format!("original/{name}"));
+        let (other, y) = complex(dir, &format!("other/{name}"));
         assert_eq!(shape, other);
         let difference = largest_difference(&x, &y);
         assert!(difference < tolerance, "{input}: {difference}");
     }
 }
 
-/// The numbers of spectra.npy as bytes of another type.
-fn in_bytes(place: &Place, convert: impl Fn(f64) -> Vec<u8>) -> Vec<u8> {
-    let (_, numbers) = complex(place, "spectra.npy");
+/// Converts the numbers of spectra.npy to bytes of another type.
+fn in_bytes(dir: &TestDir, convert: impl Fn(f64) -> Vec<u8>) -> Vec<u8> {
+    let (_, numbers) = complex(dir, "spectra.npy");
     numbers.into_iter().flat_map(convert).collect()
 }
 
 #[test]
-fn both_precisions_and_byte_orders() {
-    let place = place();
-    let (shape, spectra) = complex(&place, "spectra.npy");
+fn both_precisions_and_byte_orders_are_read() {
+    let dir = dir();
+    let (shape, spectra) = complex(&dir, "spectra.npy");
     assert_eq!((shape, spectra.len()), (vec![20, 4, 4], 2 * 20 * 16));
-    assert_eq!(complex(&place, "A.npy").0, [4, 4]);
-    let big = in_bytes(&place, |x| x.to_be_bytes().to_vec());
-    place.write("big.npy", Array::bytes(">c16", false, "(20, 4, 4)", &big));
-    same_answer(&place, "big.npy", 1e-12);
-    let single = in_bytes(&place, |x| (x as f32).to_le_bytes().to_vec());
-    place.write("c8.npy", Array::bytes("<c8", false, "(20, 4, 4)", &single));
-    same_answer(&place, "c8.npy --symmetrize", 1e-4);
-    let single = in_bytes(&place, |x| (x as f32).to_be_bytes().to_vec());
-    place.write("b8.npy", Array::bytes(">c8", false, "(20, 4, 4)", &single));
-    same_answer(&place, "b8.npy --symmetrize", 1e-4);
-    // Fortran order: the first index runs fastest.
+    assert_eq!(complex(&dir, "A.npy").0, [4, 4]);
+    let big = in_bytes(&dir, |x| x.to_be_bytes().to_vec());
+    dir.write("big.npy", Array::bytes(">c16", false, "(20, 4, 4)", &big));
+    assert_same_result(&dir, "big.npy", 1e-12);
+    let single = in_bytes(&dir, |x| (x as f32).to_le_bytes().to_vec());
+    dir.write("c8.npy", Array::bytes("<c8", false, "(20, 4, 4)", &single));
+    assert_same_result(&dir, "c8.npy --symmetrize", 1e-4);
+    let single = in_bytes(&dir, |x| (x as f32).to_be_bytes().to_vec());
+    dir.write("b8.npy", Array::bytes(">c8", false, "(20, 4, 4)", &single));
+    assert_same_result(&dir, "b8.npy --symmetrize", 1e-4);
+    // In Fortran order, the first index varies fastest.
     let mut bytes = Vec::new();
     for (b, a) in (0..4).flat_map(|b| (0..4).map(move |a| (b, a))) {
         for i in 0..20 {
@@ -84,69 +81,69 @@ fn both_precisions_and_byte_orders() {
             bytes.extend(spectra[at + 1].to_le_bytes());
         }
     }
-    place.write("f.npy", Array::bytes("<c16", true, "(20, 4, 4)", &bytes));
-    same_answer(&place, "f.npy", 1e-12);
+    dir.write("f.npy", Array::bytes("<c16", true, "(20, 4, 4)", &bytes));
+    assert_same_result(&dir, "f.npy", 1e-12);
 }
 
 #[test]
-fn archives_folders_and_text() {
-    let place = place();
-    let (_, spectra) = complex(&place, "spectra.npy");
+fn archives_folders_and_text_are_read() {
+    let dir = dir();
+    let (_, spectra) = complex(&dir, "spectra.npy");
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     archive
         .start_file("C.npy", zip::write::SimpleFileOptions::default())
         .unwrap();
-    let bytes = std::fs::read(place.path("spectra.npy")).unwrap();
+    let bytes = std::fs::read(dir.path("spectra.npy")).unwrap();
     archive.write_all(&bytes).unwrap();
-    place.write("one.npz", archive.finish().unwrap().into_inner());
-    same_answer(&place, "one.npz", 1e-12);
+    dir.write("one.npz", archive.finish().unwrap().into_inner());
+    assert_same_result(&dir, "one.npz", 1e-12);
     for (i, matrix) in spectra.chunks_exact(32).enumerate() {
         let rows = matrix.chunks_exact(8).map(|row| {
             let numbers = row.chunks_exact(2).map(|z| match i % 3 {
                 0 => format!("{:.17e}{:+.17e}j", z[0], z[1]),
-                // As numpy.savetxt writes them.
+                // The notation of numpy.savetxt.
                 1 => format!("({:.17e}+{:.17e}j)", z[0], z[1]),
                 _ => format!("{:.17e}{:+.17e}i", z[0], z[1]),
             });
             numbers.collect::<Vec<_>>().join(",")
         });
         let text = rows.collect::<Vec<_>>().join("\n");
-        place.write(&format!("set/{i}.csv"), text);
+        dir.write(&format!("set/{i}.csv"), text);
     }
-    same_answer(&place, "set", 1e-12);
+    assert_same_result(&dir, "set", 1e-12);
     // One complex matrix among real ones makes all complex.
-    place.write("mixed/1.csv", "2,0\n0,1\n");
-    place.write("mixed/2.csv", "2,0.5-0.5j\n0.5+0.5j,1\n");
-    place
-        .codiag("check mixed")
+    dir.write("mixed/1.csv", "2,0\n0,1\n");
+    dir.write("mixed/2.csv", "2,0.5-0.5j\n0.5+0.5j,1\n");
+    dir.codiag("check mixed")
         .assert()
         .success()
         .stdout(contains("2 complex matrices of 2 x 2").and(contains("Hermitian")));
-    // Through a pipe, and B back through another.
-    let b = place
+    // Read from a pipe and write B to a pipe.
+    let b = dir
         .codiag("diagonalize - -o - --tol 1e-11")
         .write_stdin(bytes)
         .assert()
         .success();
     let b = b.get_output().stdout.clone();
-    assert_eq!(b, std::fs::read(place.path("original/B.npy")).unwrap());
+    assert_eq!(b, std::fs::read(dir.path("original/B.npy")).unwrap());
 }
 
 #[test]
-fn starts_checkpoints_and_reports() {
-    let place = place();
+fn starting_points_checkpoints_and_reports_are_complex() {
+    let dir = dir();
     let text =
-        "diagonalize spectra.npy -o again --start original/B.npy --tol 1e-7 --checkpoint b.npy";
-    place.codiag(text).assert().success();
-    let report = place.json("again/report.json");
-    assert_eq!(report["iterations"], 0);
+        "diagonalize spectra.npy -o again --init original/B.npy --tol 1e-7 --checkpoint b.npy";
+    dir.codiag(text).assert().success();
+    let report = dir.json("again/report.json");
+    assert_eq!(report["n_iter"], 0);
     assert_eq!(report["input"]["complex"], true);
-    let (_, b) = complex(&place, "again/B.npy");
-    // Complex numbers are lists of two. What reads the report here may miss the last digit.
+    let (_, b) = complex(&dir, "again/B.npy");
+    // Complex numbers are lists of two numbers. The JSON parser of this test may round the last
+    // digit.
     let imaginary = report["B"][0][1][1].as_f64().unwrap();
     assert!((imaginary - b[3]).abs() <= 2.0 * f64::EPSILON * b[3].abs());
-    assert!(largest_difference(&complex(&place, "b.npy").1, &b) < 1e-9);
-    let page = std::fs::read_to_string(place.path("original/report.html")).unwrap();
+    assert!(largest_difference(&complex(&dir, "b.npy").1, &b) < 1e-9);
+    let page = std::fs::read_to_string(dir.path("original/report.html")).unwrap();
     for part in [
         "4 × 4, complex",
         "the magnitude of a complex number",
@@ -157,56 +154,52 @@ fn starts_checkpoints_and_reports() {
     }
     assert!(!page.contains("Bᵀ"));
     // Powers and residuals are real.
-    assert_eq!(place.array("original/diagonals.npy").shape, [20, 4]);
-    place
-        .codiag("diagonalize spectra.npy -o unitary --orthogonal")
+    assert_eq!(dir.array("original/diagonals.npy").shape, [20, 4]);
+    dir.codiag("diagonalize spectra.npy -o unitary --orthogonal")
         .assert()
         .success();
-    let (_, b) = complex(&place, "unitary/B.npy");
+    let (_, b) = complex(&dir, "unitary/B.npy");
     let norm: f64 = b[..8].iter().map(|x| x * x).sum();
     assert!((norm - 1.0).abs() < 1e-12);
     let frobenius = "diagonalize spectra.npy -o frobenius --criterion frobenius";
-    place.codiag(frobenius).assert().success();
-    let page = std::fs::read_to_string(place.path("frobenius/report.html")).unwrap();
+    dir.codiag(frobenius).assert().success();
+    let page = std::fs::read_to_string(dir.path("frobenius/report.html")).unwrap();
     assert!(page.contains("over unitary B"));
 }
 
 #[test]
-fn from_disk() {
-    let place = Place::new();
-    place
-        .codiag("generate --complex -n 3000 -p 12 --seed 3 -o spectra.npy")
+fn sets_on_disk_give_the_same_result() {
+    let dir = TestDir::new();
+    dir.codiag("generate --complex -n 3000 -p 12 --seed 3 -o spectra.npy")
         .assert()
         .success();
     for (convert, name) in [
         (f64::to_le_bytes as fn(f64) -> [u8; 8], "<c16"),
         (f64::to_be_bytes, ">c16"),
     ] {
-        let bytes = in_bytes(&place, |x| convert(x).to_vec());
-        place.write(
+        let bytes = in_bytes(&dir, |x| convert(x).to_vec());
+        dir.write(
             "big.npy",
             Array::bytes(name, false, "(3000, 12, 12)", &bytes),
         );
-        place
-            .codiag("diagonalize spectra.npy -o original --tol 1e-11")
+        dir.codiag("diagonalize spectra.npy -o original --tol 1e-11")
             .assert()
             .success();
-        same_answer(&place, "big.npy --memory 10MB", 1e-9);
+        assert_same_result(&dir, "big.npy --memory 10MB", 1e-9);
     }
-    let residuals = place.array("other/residuals.npy");
+    let residuals = dir.array("other/residuals.npy");
     assert_eq!(residuals.shape, [3000]);
-    place
-        .codiag("diagonalize big.npy --memory 10MB --method pham")
+    dir.codiag("diagonalize big.npy --memory 10MB --method pham")
         .assert()
         .code(2)
         .stderr(contains("leave out --memory"));
 }
 
 #[test]
-fn every_trouble_is_named_and_check_agrees() {
-    let place = place();
-    let (_, spectra) = complex(&place, "spectra.npy");
-    // Places are of parts: 2·(16 i + 4 a + b), and one more for the imaginary part.
+fn problems_are_reported_as_in_check() {
+    let dir = dir();
+    let (_, spectra) = complex(&dir, "spectra.npy");
+    // Index of the real part of an entry; the imaginary part follows.
     let at = |i: usize, a: usize, b: usize| 2 * (16 * i + 4 * a + b);
     let cases: [(&str, usize, f64, &str, &str); 4] = [
         (
@@ -220,7 +213,7 @@ fn every_trouble_is_named_and_check_agrees() {
             "symmetric",
             at(5, 1, 2) + 1,
             7.0,
-            "not Hermitian: matrix 5; are they cross-spectra?",
+            "not Hermitian: matrix 5; if they should be cross-spectra",
             "matrix 5 is not Hermitian",
         ),
         (
@@ -238,80 +231,73 @@ fn every_trouble_is_named_and_check_agrees() {
             "matrix 7 is not positive definite",
         ),
     ];
-    for (name, place_of, value, found, complaint) in cases {
+    for (name, place_of, value, found, error_line) in cases {
         let mut numbers = spectra.clone();
         numbers[place_of] = value;
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         let file = format!("{name}.npy");
-        place.write(&file, Array::bytes("<c16", false, "(20, 4, 4)", &bytes));
-        place
-            .codiag(&format!("check {file}"))
+        dir.write(&file, Array::bytes("<c16", false, "(20, 4, 4)", &bytes));
+        dir.codiag(&format!("check {file}"))
             .assert()
             .code(2)
-            .stdout(contains(found).and(contains("cannot be diagonalized as it is")));
-        place
-            .codiag(&format!("diagonalize {file} -o never"))
+            .stdout(contains(found).and(contains("The matrices cannot be diagonalized")));
+        dir.codiag(&format!("diagonalize {file} -o never"))
             .assert()
             .code(2)
-            .stderr(contains(complaint).and(contains(&*file)));
+            .stderr(contains(error_line).and(contains(&*file)));
     }
     let mut skewed = spectra.clone();
     skewed[at(5, 1, 2) + 1] += 1e-5;
     let bytes: Vec<u8> = skewed.iter().flat_map(|x| x.to_le_bytes()).collect();
-    place.write(
+    dir.write(
         "skew.npy",
         Array::bytes("<c16", false, "(20, 4, 4)", &bytes),
     );
     let run = "diagonalize skew.npy -o skew";
-    place
-        .codiag(run)
+    dir.codiag(run)
         .assert()
         .code(2)
         .stderr(contains("use --symmetrize"));
-    place
-        .codiag(&format!("{run} --symmetrize"))
+    dir.codiag(&format!("{run} --symmetrize"))
         .assert()
         .success();
 }
 
 #[test]
-fn complex_numbers_where_real_ones_are_needed() {
-    let place = place();
-    place
-        .codiag("generate -n 20 -p 4 -o real.npy")
+fn complex_numbers_are_errors_if_real_ones_are_required() {
+    let dir = dir();
+    dir.codiag("generate -n 20 -p 4 -o real.npy")
         .assert()
         .success();
-    place.write("w.csv", "1\n2-1j\n");
+    dir.write("w.csv", "1\n2-1j\n");
     let cases = [
         (
-            "diagonalize real.npy --start original/B.npy",
-            "original/B.npy: the start must be real, as the matrices are, but it is complex",
+            "diagonalize real.npy --init original/B.npy",
+            "original/B.npy: the matrix of --init must be real, as the matrices are, but it is complex",
         ),
         (
-            "diagonalize spectra.npy --weights w.csv",
-            "w.csv: line 2: \"2-1j\" is complex, where real numbers are needed",
+            "diagonalize spectra.npy --sample-weight w.csv",
+            "w.csv: line 2: \"2-1j\" is complex, but real numbers are required",
         ),
         (
-            "diagonalize spectra.npy --weights A.npy",
-            "A.npy: the numbers are complex (c16), where real ones are needed",
+            "diagonalize spectra.npy --sample-weight A.npy",
+            "A.npy: the numbers are complex (c16)",
         ),
         (
             "reproduce --recording spectra.npy",
-            "spectra.npy: the paper's experiments are on real matrices",
+            "spectra.npy: reproduce requires real matrices",
         ),
-        ("separate A.npy --rate 9", "A.npy"),
+        ("separate A.npy --sfreq 9", "A.npy"),
         ("generate --complex --meg magnetometers", "--complex"),
     ];
     for (args, words) in cases {
-        place.codiag(args).assert().code(2).stderr(contains(words));
+        dir.codiag(args).assert().code(2).stderr(contains(words));
     }
-    // A real start serves a complex set.
-    place
-        .codiag("diagonalize real.npy -o real")
+    // A real starting point is accepted for complex matrices.
+    dir.codiag("diagonalize real.npy -o real")
         .assert()
         .success();
-    place
-        .codiag("diagonalize spectra.npy --start real/B.npy")
+    dir.codiag("diagonalize spectra.npy --init real/B.npy")
         .assert()
         .success();
 }

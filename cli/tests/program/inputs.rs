@@ -1,23 +1,21 @@
-//! All that INPUT can be.
+//! All kinds of INPUT.
 
 use std::io::Write;
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place, largest_difference};
+use crate::{Array, TestDir, largest_difference};
 
-/// covs.npy in other clothes gives the same B.
-fn same_answer(place: &Place, input: &str) {
-    place
-        .codiag("diagonalize covs.npy -o original")
+/// Asserts that another form of covs.npy gives the same B.
+fn assert_same_result(dir: &TestDir, input: &str) {
+    dir.codiag("diagonalize covs.npy -o original")
         .assert()
         .success();
-    place
-        .codiag(&format!("diagonalize {input} -o other"))
+    dir.codiag(&format!("diagonalize {input} -o other"))
         .assert()
         .success();
-    let (b, other) = (place.array("original/B.npy"), place.array("other/B.npy"));
+    let (b, other) = (dir.array("original/B.npy"), dir.array("other/B.npy"));
     assert!(largest_difference(&b.data, &other.data) < 1e-8, "{input}");
 }
 
@@ -30,9 +28,9 @@ fn matrix_as_csv(matrix: &[f64], separator: &str) -> String {
 }
 
 #[test]
-fn fortran_order_and_big_endian() {
-    let place = Place::with_set();
-    let covs = place.array("covs.npy");
+fn fortran_order_and_big_endian_are_read() {
+    let dir = TestDir::with_set();
+    let covs = dir.array("covs.npy");
     let mut bytes = Vec::new();
     for b in 0..5 {
         for a in 0..5 {
@@ -41,11 +39,11 @@ fn fortran_order_and_big_endian() {
             }
         }
     }
-    place.write("f.npy", Array::bytes(">f8", true, "(20, 5, 5)", &bytes));
-    same_answer(&place, "f.npy");
+    dir.write("f.npy", Array::bytes(">f8", true, "(20, 5, 5)", &bytes));
+    assert_same_result(&dir, "f.npy");
 }
 
-/// An uncompressed .mat of version 5 with one array of doubles, the first index running fastest.
+/// Returns an uncompressed .mat file of version 5 with one array of doubles in Fortran order.
 fn mat(name: &str, dims: [usize; 3], entry: impl Fn(usize, usize, usize) -> f64) -> Vec<u8> {
     let element = |kind: u32, content: &[u8]| {
         let mut out = [kind.to_le_bytes(), (content.len() as u32).to_le_bytes()].concat();
@@ -75,96 +73,89 @@ fn mat(name: &str, dims: [usize; 3], entry: impl Fn(usize, usize, usize) -> f64)
 }
 
 #[test]
-fn a_mat_file_with_the_matrices_last_or_first() {
-    let place = Place::with_set();
-    let covs = place.array("covs.npy").data;
+fn mat_file_may_have_the_matrices_last_or_first() {
+    let dir = TestDir::with_set();
+    let covs = dir.array("covs.npy").data;
     let last = mat("C", [5, 5, 20], |a, b, i| covs[i * 25 + a * 5 + b]);
-    place.write("last.mat", &last);
-    place.write(
+    dir.write("last.mat", &last);
+    dir.write(
         "first.mat",
         mat("C", [20, 5, 5], |i, a, b| covs[i * 25 + a * 5 + b]),
     );
-    same_answer(&place, "last.mat");
-    same_answer(&place, "first.mat --key C");
-    place
-        .codiag("check -")
+    assert_same_result(&dir, "last.mat");
+    assert_same_result(&dir, "first.mat --key C");
+    dir.codiag("check -")
         .write_stdin(last)
         .assert()
         .success()
         .stdout(contains("20 matrices of 5 x 5"));
-    place.write(
+    dir.write(
         "cube.mat",
         mat("C", [5, 5, 5], |a, b, i| covs[i * 25 + a * 5 + b]),
     );
-    place
-        .codiag("diagonalize cube.mat")
+    dir.codiag("diagonalize cube.mat")
         .assert()
         .code(2)
         .stderr(contains("cube.mat").and(contains("p x p x n or n x p x p")));
-    place.write("new.mat", b"\x89HDF\r\n\x1a\n");
-    place
-        .codiag("diagonalize new.mat")
+    dir.write("new.mat", b"\x89HDF\r\n\x1a\n");
+    dir.codiag("diagonalize new.mat")
         .assert()
         .code(2)
         .stderr(contains("version 7.3").and(contains("-v7")));
 }
 
 #[test]
-fn single_precision_and_integers() {
-    let place = Place::with_set();
+fn single_precision_and_integers_are_read() {
+    let dir = TestDir::with_set();
     let bytes: Vec<u8> = [2_i32, 1, 1, 3, 5, 1, 1, 1]
         .iter()
         .flat_map(|x| x.to_le_bytes())
         .collect();
-    place.write("i.npy", Array::bytes("<i4", false, "(2, 2, 2)", &bytes));
-    place.codiag("diagonalize i.npy").assert().success();
+    dir.write("i.npy", Array::bytes("<i4", false, "(2, 2, 2)", &bytes));
+    dir.codiag("diagonalize i.npy").assert().success();
     let bytes: Vec<u8> = [2.0_f32, 1.0, 1.0, 3.0, 5.0, 1.0, 1.0, 1.0]
         .iter()
         .flat_map(|x| x.to_le_bytes())
         .collect();
-    place.write("f.npy", Array::bytes("<f4", false, "(2, 2, 2)", &bytes));
-    place.codiag("diagonalize f.npy").assert().success();
+    dir.write("f.npy", Array::bytes("<f4", false, "(2, 2, 2)", &bytes));
+    dir.codiag("diagonalize f.npy").assert().success();
 }
 
 #[test]
-fn a_folder_or_a_list_of_files() {
-    let place = Place::with_set();
-    let covs = place.array("covs.npy");
+fn folders_and_lists_of_files_are_read() {
+    let dir = TestDir::with_set();
+    let covs = dir.array("covs.npy");
     for (i, matrix) in covs.data.chunks_exact(25).enumerate() {
         if i % 2 == 0 {
-            place.write(&format!("set/c{i}.csv"), matrix_as_csv(matrix, ","));
+            dir.write(&format!("set/c{i}.csv"), matrix_as_csv(matrix, ","));
         } else {
-            place.write(&format!("set/c{i}.npy"), Array::of("(5, 5)", matrix));
+            dir.write(&format!("set/c{i}.npy"), Array::of("(5, 5)", matrix));
         }
     }
-    place.write("set/notes.md", "not a matrix");
-    same_answer(&place, "set");
+    dir.write("set/notes.md", "not a matrix");
+    assert_same_result(&dir, "set");
     let list: Vec<String> = (0..20)
         .map(|i| format!("set/c{i}.{}", if i % 2 == 0 { "csv" } else { "npy" }))
         .collect();
-    same_answer(&place, &list.join(" "));
-    // In the order of the numbers in the names, not of the letters.
-    place
-        .codiag("diagonalize set -o numbered")
-        .assert()
-        .success();
+    assert_same_result(&dir, &list.join(" "));
+    // Files are in the order of the numbers in their names, not in alphabetical order.
+    dir.codiag("diagonalize set -o numbered").assert().success();
     let (a, b) = (
-        place.array("original/diagonals.npy"),
-        place.array("numbered/diagonals.npy"),
+        dir.array("original/diagonals.npy"),
+        dir.array("numbered/diagonals.npy"),
     );
     assert!(largest_difference(&a.data, &b.data) < 1e-6);
-    place
-        .codiag("diagonalize set/c0.csv")
+    dir.codiag("diagonalize set/c0.csv")
         .assert()
         .success()
         .stdout(contains("1 matrix of 5 x 5"));
 }
 
 #[test]
-fn an_npz_by_its_key_or_the_only_one() {
-    let place = Place::with_set();
-    let covs = std::fs::read(place.path("covs.npy")).unwrap();
-    let mixing = std::fs::read(place.path("A.npy")).unwrap();
+fn npz_array_is_chosen_by_key_unless_there_is_only_one() {
+    let dir = TestDir::with_set();
+    let covs = std::fs::read(dir.path("covs.npy")).unwrap();
+    let mixing = std::fs::read(dir.path("A.npy")).unwrap();
     let pack = |entries: &[(&str, &[u8])]| {
         let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for (name, bytes) in entries {
@@ -175,97 +166,85 @@ fn an_npz_by_its_key_or_the_only_one() {
         }
         archive.finish().unwrap().into_inner()
     };
-    place.write("one.npz", pack(&[("covs.npy", &covs)]));
-    place.write("two.npz", pack(&[("covs.npy", &covs), ("A.npy", &mixing)]));
-    same_answer(&place, "one.npz");
-    same_answer(&place, "two.npz --key covs");
-    place.codiag("diagonalize two.npz").assert().code(2).stderr(
+    dir.write("one.npz", pack(&[("covs.npy", &covs)]));
+    dir.write("two.npz", pack(&[("covs.npy", &covs), ("A.npy", &mixing)]));
+    assert_same_result(&dir, "one.npz");
+    assert_same_result(&dir, "two.npz --key covs");
+    dir.codiag("diagonalize two.npz").assert().code(2).stderr(
         contains("two.npz")
             .and(contains("--key"))
             .and(contains("covs")),
     );
-    place
-        .codiag("diagonalize two.npz --key nothing")
+    dir.codiag("diagonalize two.npz --key nothing")
         .assert()
         .code(2)
         .stderr(contains("nothing").and(contains("covs")));
-    place.write("none.npz", pack(&[("readme.txt", b"hello")]));
-    place
-        .codiag("check none.npz")
+    dir.write("none.npz", pack(&[("readme.txt", b"hello")]));
+    dir.codiag("check none.npz")
         .assert()
         .code(2)
         .stderr(contains("no array"));
-    let bytes = std::fs::read(place.path("one.npz")).unwrap();
-    place
-        .codiag("diagonalize -")
+    let bytes = std::fs::read(dir.path("one.npz")).unwrap();
+    dir.codiag("diagonalize -")
         .write_stdin(bytes)
         .assert()
         .success();
 }
 
 #[test]
-fn standard_input_and_output() {
-    let place = Place::with_set();
-    let set = place
+fn standard_input_and_output_are_used_for_a_dash() {
+    let dir = TestDir::with_set();
+    let set = dir
         .codiag("generate -n 20 -p 5 --seed 1")
         .assert()
         .success();
-    let covs = std::fs::read(place.path("covs.npy")).unwrap();
+    let covs = std::fs::read(dir.path("covs.npy")).unwrap();
     assert_eq!(set.get_output().stdout, covs);
-    let b = place
+    let b = dir
         .codiag("diagonalize - -o -")
         .write_stdin(covs.clone())
         .assert()
         .success();
     let b = Array::parse(&b.get_output().stdout);
-    place.codiag("diagonalize covs.npy -o r").assert().success();
-    assert_eq!(b.data, place.array("r/B.npy").data);
-    place
-        .codiag("check -")
+    dir.codiag("diagonalize covs.npy -o r").assert().success();
+    assert_eq!(b.data, dir.array("r/B.npy").data);
+    dir.codiag("check -")
         .write_stdin(covs.clone())
         .assert()
         .success()
         .stdout(contains("standard input: 20 matrices"));
-    place
-        .codiag("diagonalize -")
+    dir.codiag("diagonalize -")
         .write_stdin(&covs[..covs.len() - 1])
         .assert()
         .code(2)
         .stderr(contains("standard input").and(contains("truncated")));
-    place.codiag("check -").write_stdin("").assert().code(2);
-    place
-        .codiag("check -")
-        .write_stdin("hello")
-        .assert()
-        .code(2);
-    place
-        .codiag("diagonalize covs.npy -o - --json")
+    dir.codiag("check -").write_stdin("").assert().code(2);
+    dir.codiag("check -").write_stdin("hello").assert().code(2);
+    dir.codiag("diagonalize covs.npy -o - --json")
         .assert()
         .code(2)
-        .stderr(contains("choose one"));
+        .stderr(contains("use only one of them"));
 }
 
 #[test]
-fn generated_sets_are_the_ones_of_the_paper() {
-    let place = Place::new();
-    place
-        .codiag("generate -n 30 -p 4 --sigma 0 --seed 3 --mixing A.npy -o c.npy")
+fn generated_sets_follow_their_seed_and_options() {
+    let dir = TestDir::new();
+    dir.codiag("generate -n 30 -p 4 --sigma 0 --seed 3 --mixing A.npy -o c.npy")
         .assert()
         .success();
-    place
-        .codiag("generate -n 30 -p 4 --sigma 0 --seed 3 -o again.npy")
+    dir.codiag("generate -n 30 -p 4 --sigma 0 --seed 3 -o again.npy")
         .assert()
         .success();
-    let first = std::fs::read(place.path("c.npy")).unwrap();
-    assert_eq!(first, std::fs::read(place.path("again.npy")).unwrap());
-    place
-        .codiag("generate -n 30 -p 4 --sigma 0 --seed 4 -o other.npy")
+    let first = std::fs::read(dir.path("c.npy")).unwrap();
+    assert_eq!(first, std::fs::read(dir.path("again.npy")).unwrap());
+    dir.codiag("generate -n 30 -p 4 --sigma 0 --seed 4 -o other.npy")
         .assert()
         .success();
-    assert_ne!(first, std::fs::read(place.path("other.npy")).unwrap());
-    // Without noise B inverts the mixing, up to order and scale: one entry a row of B A remains.
-    place.codiag("diagonalize c.npy -o r").assert().success();
-    let (b, a) = (place.array("r/B.npy"), place.array("A.npy"));
+    assert_ne!(first, std::fs::read(dir.path("other.npy")).unwrap());
+    // Without noise, B inverts the mixing up to order and scale: each row of B A has one nonzero
+    // entry.
+    dir.codiag("diagonalize c.npy -o r").assert().success();
+    let (b, a) = (dir.array("r/B.npy"), dir.array("A.npy"));
     for row in 0..4 {
         let entry = |c: usize| {
             (0..4)
@@ -277,20 +256,17 @@ fn generated_sets_are_the_ones_of_the_paper() {
         entries.sort_by(f64::total_cmp);
         assert!(entries[2] < 1e-7 * entries[3]);
     }
-    place
-        .codiag("generate --meg gradiometers -o meg.npy")
+    dir.codiag("generate --meg gradiometers -o meg.npy")
         .assert()
         .success();
-    assert_eq!(place.array("meg.npy").shape, [100, 40, 40]);
-    place.codiag("generate --meg eeg").assert().code(2);
-    place
-        .codiag("generate --meg magnetometers -n 3")
+    assert_eq!(dir.array("meg.npy").shape, [100, 40, 40]);
+    dir.codiag("generate --meg eeg").assert().code(2);
+    dir.codiag("generate --meg magnetometers -n 3")
         .assert()
         .code(2);
-    place
-        .codiag("generate -n 0")
+    dir.codiag("generate -n 0")
         .assert()
         .code(2)
         .stderr(contains("at least 1"));
-    place.codiag("generate --sigma -1").assert().code(2);
+    dir.codiag("generate --sigma -1").assert().code(2);
 }

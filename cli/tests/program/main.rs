@@ -1,16 +1,15 @@
-//! The program as people meet it: every command, option, error and exit code.
+//! End-to-end tests of the program: commands, options, output files, errors and exit codes.
 
 mod browser;
 mod check;
 mod complex;
+mod corrupted_files;
 mod diagonalize;
 mod errors;
 mod from_disk;
 mod inputs;
 mod interrupted;
-mod manners;
 mod memory;
-mod mutated;
 mod option_values;
 #[cfg(unix)]
 mod outputs;
@@ -18,35 +17,35 @@ mod readme;
 mod reproduce;
 mod separate;
 mod stability;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// The program, in a folder of its own.
-struct Place {
+/// A temporary folder in which the program runs.
+struct TestDir {
     folder: TempDir,
 }
 
-impl Place {
+impl TestDir {
     fn new() -> Self {
         Self {
             folder: TempDir::new().unwrap(),
         }
     }
 
-    /// A place with covs.npy in it: 20 matrices of 5 × 5.
+    /// Returns a folder with covs.npy: 20 matrices of 5 × 5.
     fn with_set() -> Self {
-        let place = Self::new();
-        place
-            .codiag("generate -n 20 -p 5 --seed 1 --mixing A.npy -o covs.npy")
+        let dir = Self::new();
+        dir.codiag("generate -n 20 -p 5 --seed 1 --mixing A.npy -o covs.npy")
             .assert()
             .success();
-        place
+        dir
     }
 
-    /// `codiag` with arguments between blanks.
+    /// Returns the command `codiag` with arguments that are separated by spaces.
     fn codiag(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_codiag"));
         command
@@ -70,7 +69,7 @@ impl Place {
         serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
     }
 
-    /// The names of the files in a folder, hidden ones too.
+    /// Returns the names of the files in a folder, including hidden ones.
     fn files(&self, name: &str) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(self.path(name))
             .map(|entries| {
@@ -88,7 +87,7 @@ impl Place {
     }
 }
 
-/// A .npy of float64, read without the program's own code.
+/// A .npy array of float64, read independently of the code of the program.
 struct Array {
     shape: Vec<usize>,
     data: Vec<f64>,
@@ -113,11 +112,11 @@ impl Array {
             .chunks_exact(8)
             .map(|x| f64::from_le_bytes(x.try_into().unwrap()))
             .collect();
-        assert_eq!(data.len(), shape.iter().product::<usize>(), "a whole file");
+        assert_eq!(data.len(), shape.iter().product::<usize>(), "complete file");
         Self { shape, data }
     }
 
-    /// The bytes of a .npy with any header.
+    /// Returns the bytes of a .npy file with any header.
     fn bytes(description: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let order = if fortran { "True" } else { "False" };
         let text =
@@ -129,14 +128,14 @@ impl Array {
         bytes
     }
 
-    /// The bytes of a .npy of float64.
+    /// Returns the bytes of a .npy file of float64.
     fn of(shape: &str, data: &[f64]) -> Vec<u8> {
         let data: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
         Self::bytes("<f8", false, shape, &data)
     }
 }
 
-/// Says that a test does not run here, past the harness that would hide it.
+/// Reports a skipped test on standard error, without capture by the test harness.
 fn skip(reason: &str) {
     let line = format!("skipped: {reason}\n");
     std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();

@@ -1,12 +1,12 @@
-//! Requests for more memory than there is: one line with the amount, exit code 2, and never an abort.
+//! Requests that exceed the memory give one line with the amount and exit code 2, not an abort.
 
 use codiag::signals::simulate::nonstationary;
 
-use crate::{Array, Place};
+use crate::{Array, TestDir};
 
-/// Runs, expects exit code 2 within a few seconds, and returns the one line on standard error.
-fn refused(place: &Place, args: &str) -> String {
-    let mut command = place.codiag(args);
+/// Runs the program, expects exit code 2 within seconds, and returns the line on standard error.
+fn memory_error(dir: &TestDir, args: &str) -> String {
+    let mut command = dir.codiag(args);
     command.timeout(std::time::Duration::from_secs(20));
     let assert = command.assert().code(2).stdout("");
     let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
@@ -18,30 +18,30 @@ fn refused(place: &Place, args: &str) -> String {
 }
 
 #[test]
-fn absurd_sizes_of_sets_are_refused_with_the_amount() {
-    let place = Place::new();
+fn huge_sets_are_errors_with_the_amount() {
+    let dir = TestDir::new();
     for (args, parts) in [
         ("-n 4294967296 -p 4294967296", ["more than 18 EB", ""]),
         ("-n 18446744073709551615 -p 1", ["more than 18 EB", "; -n "]),
         ("-n 99999999999 -p 100", ["8.0 PB", "; -n "]),
         ("-n 99999999999 -p 100 --complex", ["16 PB", "; -n "]),
     ] {
-        let text = refused(&place, &format!("generate {args} -o set.npy"));
+        let text = memory_error(&dir, &format!("generate {args} -o set.npy"));
         assert!(
             parts.iter().all(|part| text.contains(part)),
             "{args}: {text}"
         );
     }
-    let text = refused(&place, "reproduce -n 99999999999 -p 100 -o r");
+    let text = memory_error(&dir, "reproduce -n 99999999999 -p 100 -o r");
     assert!(text.contains("8.0 PB"), "{text}");
-    assert!(!place.path("set.npy").exists());
+    assert!(!dir.path("set.npy").exists());
 }
 
 #[test]
-fn absurd_options_of_recordings_are_refused() {
+fn huge_options_of_recordings_are_errors() {
     let made = nonstationary(4, 20, 100, 1);
-    let place = Place::new();
-    place.write("r.npy", Array::of("(4, 2000)", &made.data));
+    let dir = TestDir::new();
+    dir.write("r.npy", Array::of("(4, 2000)", &made.data));
     let most = u64::MAX;
     for (args, part) in [
         (
@@ -53,75 +53,74 @@ fn absurd_options_of_recordings_are_refused() {
             "got 99999999999 for 2000 samples",
         ),
         (
-            "--rate 100 --bands 1000000000".to_owned(),
+            "--sfreq 100 --bands 1000000000".to_owned(),
             "--bands must be at most 1000000",
         ),
         (
-            "--rate 100 --bands 1-4 --window-length 1000000000000".to_owned(),
+            "--sfreq 100 --bands 1-4 --window-length 1000000000000".to_owned(),
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--rate 100 --bands 1-4 --window-length {most}"),
+            format!("--sfreq 100 --bands 1-4 --window-length {most}"),
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--rate 100 --bands 1-4 --segment-length {most}"),
-            "--segment-length must be at least 1 sample and at most as many",
+            format!("--sfreq 100 --bands 1-4 --segment-length {most}"),
+            "--segment-length must be at least 1 sample and at most",
         ),
         (
-            format!("--segments {most} --overlap 0.99999999999999"),
-            "--segments must be at most one per sample",
+            format!("--n-segments {most} --overlap 0.99999999999999"),
+            "--n-segments must be at most one per sample",
         ),
-        ("--rate 1e-308".to_owned(), "--rate must be"),
-        ("--rate 1e308".to_owned(), "--rate must be"),
+        ("--sfreq 1e-308".to_owned(), "--sfreq must be"),
+        ("--sfreq 1e308".to_owned(), "--sfreq must be"),
         (
-            "--stability 99999999999999".to_owned(),
-            "--stability must be at most 1000000",
+            "--n-resamples 99999999999999".to_owned(),
+            "--n-resamples must be at most 1000000",
         ),
     ] {
-        let text = refused(&place, &format!("separate r.npy -o o {args}"));
+        let text = memory_error(&dir, &format!("separate r.npy -o o {args}"));
         assert!(text.contains(part), "{args}: {text}");
-        assert!(!place.path("o").exists(), "{args}");
+        assert!(!dir.path("o").exists(), "{args}");
     }
     for rate in ["1e-9", "1e12"] {
-        place
-            .codiag(&format!("separate r.npy -o rate --rate {rate}"))
+        dir.codiag(&format!("separate r.npy -o rate --sfreq {rate}"))
             .assert()
             .success();
     }
-    // One segment per sample at most, however large the overlap.
-    place
-        .codiag("separate r.npy -o o --overlap 0.99999999999999")
+    // There is at most one segment per sample, for any overlap.
+    dir.codiag("separate r.npy -o o --overlap 0.99999999999999")
         .assert()
         .success();
 }
 
 #[test]
-fn jade_of_too_many_components_says_how_many_fit() {
-    let place = Place::new();
+fn jade_of_too_many_components_names_a_number_that_fits() {
+    let dir = TestDir::new();
     let (channels, samples) = (700_u64, 720_u64);
     let numbers: Vec<f64> = (0..channels * samples)
         .map(|k| ((k * 7919 + k * k % 104_729) % 1009) as f64)
         .collect();
-    place.write("r.npy", Array::of("(700, 720)", &numbers));
-    let text = refused(&place, "separate r.npy --jade -o o");
+    dir.write("r.npy", Array::of("(700, 720)", &numbers));
+    let text = memory_error(&dir, "separate r.npy --jade -o o");
     assert!(
-        text.contains("components needs about") && text.contains("; --components 40 needs"),
+        text.contains("components needs about") && text.contains("; --n-components 40 needs"),
         "{text}"
     );
 }
 
-/// The set takes 320 MB, its solve three times as much more; the address space is limited to half a gigabyte.
+/// The set needs 320 MB and its solve three times as much in addition; the address space is limited
+/// to 0.5 GB.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_set_that_exceeds_the_limit_of_the_process_is_refused_before_it_is_read() {
-    let place = Place::new();
+fn set_that_exceeds_the_process_limit_is_not_read() {
+    let dir = TestDir::new();
     let header = Array::of("(2000, 200, 200)", &[]);
-    place.write("big.npy", &header);
+    dir.write("big.npy", &header);
     let file = std::fs::OpenOptions::new()
         .write(true)
-        .open(place.path("big.npy"));
-    // A sparse file: its matrices are never read.
+        .open(dir.path("big.npy"));
+    // A sparse file, whose matrices are never read.
     file.unwrap()
         .set_len(header.len() as u64 + 8 * 2000 * 200 * 200)
         .unwrap();
@@ -129,7 +128,7 @@ fn a_set_that_exceeds_the_limit_of_the_process_is_refused_before_it_is_read() {
     let script = format!("ulimit -v 500000; exec {program} diagonalize big.npy -o r");
     let done = std::process::Command::new("sh")
         .args(["-c", &script])
-        .current_dir(place.path("."))
+        .current_dir(dir.path("."))
         .output()
         .unwrap();
     let text = String::from_utf8(done.stderr).unwrap();

@@ -1,36 +1,37 @@
-//! Options with extreme values: each command takes them or says what is wrong, with a documented exit code and in bounded time.
+//! Options with extreme values give a result or an error, with a documented exit code and in
+//! bounded time.
 //!
-//! `make soak` tries more of them than the tests do (`CODIAG_OPTION_VALUES`).
+//! `make soak` runs more cases (`CODIAG_OPTION_VALUES`).
 
 use std::time::Duration;
 
 use codiag::signals::simulate::nonstationary;
 use codiag_cli::{BAD_INPUT, NOT_CONVERGED};
 
-use crate::mutated::Random;
-use crate::{Array, Place};
+use crate::corrupted_files::Random;
+use crate::{Array, TestDir};
 
 const DIAGONALIZE: [&str; 12] = [
     "--criterion",
     "--method",
-    "--start",
+    "--init",
     "--tol",
     "--max-iter",
-    "--stability",
-    "--order",
-    "--threads",
-    "--rank",
+    "--n-resamples",
+    "--sort-by",
+    "--n-jobs",
+    "--n-components",
     "--shrinkage",
     "--memory",
     "--checkpoint-every",
 ];
 
 const SEPARATE: [&str; 20] = [
-    "--rate",
-    "--components",
+    "--sfreq",
+    "--n-components",
     "--highpass",
     "--lowpass",
-    "--segments",
+    "--n-segments",
     "--segment-length",
     "--overlap",
     "--bands",
@@ -41,8 +42,8 @@ const SEPARATE: [&str; 20] = [
     "--method",
     "--tol",
     "--max-iter",
-    "--stability",
-    "--threads",
+    "--n-resamples",
+    "--n-jobs",
     "--exclude",
     "--thresholds",
     "--picks",
@@ -88,18 +89,18 @@ const VALUES: [&str; 36] = [
 ];
 
 #[test]
-fn extreme_option_values_are_taken_or_refused() {
-    let place = Place::with_set();
+fn extreme_option_values_give_a_result_or_an_error() {
+    let dir = TestDir::with_set();
     let made = nonstationary(4, 20, 100, 1);
-    place.write("r.npy", Array::of("(4, 2000)", &made.data));
-    let wanted = std::env::var("CODIAG_OPTION_VALUES").ok();
-    let wanted = wanted.and_then(|text| text.parse().ok()).unwrap_or(300);
+    dir.write("r.npy", Array::of("(4, 2000)", &made.data));
+    let cases = std::env::var("CODIAG_OPTION_VALUES").ok();
+    let cases = cases.and_then(|text| text.parse().ok()).unwrap_or(300);
     let random = &mut Random(3);
     let mut codes = [0; 3];
-    for k in 0..wanted {
+    for k in 0..cases {
         let recording = random.below(2) == 0;
         let mut args = if recording {
-            "separate r.npy --rate 100 -q -o out".to_owned()
+            "separate r.npy --sfreq 100 -q -o out".to_owned()
         } else {
             "diagonalize covs.npy -q -o out".to_owned()
         };
@@ -115,8 +116,8 @@ fn extreme_option_values_are_taken_or_refused() {
             let value = VALUES[random.below(VALUES.len())];
             args.extend([" ", option, "=", value]);
         }
-        let mut command = place.codiag(&args);
-        // A guard against a program that hangs.
+        let mut command = dir.codiag(&args);
+        // Fail if the program hangs.
         command.timeout(Duration::from_secs(120));
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
@@ -128,6 +129,6 @@ fn extreme_option_values_are_taken_or_refused() {
         assert!(!text.contains("panicked"), "{k}: codiag {args}: {text}");
         codes[code as usize] += 1;
     }
-    // Some values are fine, and many are not.
-    assert!(codes[0] > 0 && codes[2] > wanted / 4, "{codes:?}");
+    // Some values are valid, and many are not.
+    assert!(codes[0] > 0 && codes[2] > cases / 4, "{codes:?}");
 }

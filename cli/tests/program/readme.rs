@@ -1,14 +1,14 @@
-//! Every command line in the README runs, in the order in which it stands there.
+//! The command lines of the README run in their order, and its links are valid.
 
 use std::process::Command;
 
-use crate::Place;
+use crate::TestDir;
 
-/// Where the files of the tree are found on the web.
+/// Addresses of the files of the repository.
 const HOSTED: &str = "https://raw.githubusercontent.com/codiag/codiag/main/";
 const SHOWN: &str = "https://github.com/codiag/codiag/blob/main/";
 
-/// The lines of all blocks of one language.
+/// Returns the lines of all code blocks in one language.
 fn lines(language: &str) -> Vec<String> {
     let readme = include_str!("../../../README.md");
     let fence = format!("```{language}\n");
@@ -22,9 +22,9 @@ fn lines(language: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_command_lines_run() {
-    let place = Place::new();
-    // `codiag` is the one just built.
+fn command_lines_run() {
+    let dir = TestDir::new();
+    // Use the program under test.
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_codiag"));
     let mut folders = vec![program.parent().unwrap().to_owned()];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
@@ -37,7 +37,7 @@ fn the_command_lines_run() {
         assert!(line.contains("codiag"), "{line}");
         let output = Command::new("sh")
             .args(["-ec", line])
-            .current_dir(place.folder.path())
+            .current_dir(dir.folder.path())
             .env("PATH", &path)
             .output()
             .unwrap();
@@ -46,11 +46,11 @@ fn the_command_lines_run() {
         count += 1;
     }
     assert!(count >= 5, "only {count} command lines in the README");
-    assert!(place.path("result/report.html").exists());
+    assert!(dir.path("result/report.html").exists());
 }
 
 #[test]
-fn the_two_commands_are_there() {
+fn commands_and_links_are_valid() {
     let shell = lines("sh");
     for command in ["cargo run --release -- reproduce", "make test"] {
         assert!(shell.iter().any(|line| line == command), "{command}");
@@ -64,8 +64,8 @@ fn the_two_commands_are_there() {
     ] {
         assert!(readme.contains(mark), "{mark}");
     }
-    // What the README shows and names is there. All links are whole addresses, those of files at its end, so that they lead
-    // somewhere where the README is shown without the tree.
+    // Linked files exist. All links are absolute, because the README is also shown outside of the
+    // repository.
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let inline = readme.split("](").skip(1);
     let inline = inline.filter_map(|rest| rest.split(')').next());

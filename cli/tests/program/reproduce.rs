@@ -1,30 +1,29 @@
-//! `codiag reproduce`: its results, and all that it writes.
+//! `codiag reproduce`: results and output files.
 
 use std::sync::OnceLock;
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place};
+use crate::{Array, TestDir};
 
-/// One run for all tests: 400 iterations are enough for all but MEG.
-pub fn shared() -> &'static Place {
-    static RUN: OnceLock<Place> = OnceLock::new();
+/// One run shared by all tests. 400 iterations are enough for all experiments except the MEG data.
+pub fn shared() -> &'static TestDir {
+    static RUN: OnceLock<TestDir> = OnceLock::new();
     RUN.get_or_init(|| {
-        let place = Place::new();
-        place
-            .codiag("reproduce --max-iter 400 -o r")
+        let dir = TestDir::new();
+        dir.codiag("reproduce --max-iter 400 -o r")
             .assert()
             .success()
-            .stdout(contains("ratio to Pham").and(contains("holds")))
+            .stdout(contains("speedup over Pham").and(contains("holds")))
             .stdout(contains("(a) σ = 0").and(contains("(c) MEG magnetometers")))
             .stdout(contains("report.html"));
-        place
+        dir
     })
 }
 
-fn row(place: &Place, experiment: &str, solver: &str) -> serde_json::Value {
-    let results = place.json("r/results.json");
+fn row(dir: &TestDir, experiment: &str, solver: &str) -> serde_json::Value {
+    let results = dir.json("r/results.json");
     let table = results["table"].as_array().unwrap().clone();
     table
         .into_iter()
@@ -33,34 +32,35 @@ fn row(place: &Place, experiment: &str, solver: &str) -> serde_json::Value {
 }
 
 #[test]
-fn every_solver_ends_where_it_should() {
-    let place = shared();
+fn solvers_converge_to_known_minima() {
+    let dir = shared();
     let median = |row: &serde_json::Value, name: &str| row[name]["median"].as_f64().unwrap();
-    // (a): there is one minimum, at zero.
+    // (a) has a single minimum, at zero.
     for solver in ["quasi-newton", "pham", "newton", "newton-whitener"] {
-        let row = row(place, "a", solver);
+        let row = row(dir, "a", solver);
         assert!(median(&row, "loss").abs() < 1e-9, "{row}");
-        assert!(median(&row, "iterations") < 40.0, "{row}");
+        assert!(median(&row, "n_iter") < 40.0, "{row}");
         assert_eq!(row["status"], "converged");
     }
-    // The spectral start of an exact set is its solution.
-    assert!(median(&row(place, "a", "newton"), "iterations") <= 2.0);
-    // (b): all minima known of this set have losses between 0.73 and 0.76. The library's tests compare means over seeds.
+    // The spectral start of a noise-free set is its solution.
+    assert!(median(&row(dir, "a", "newton"), "n_iter") <= 2.0);
+    // (b): all known minima of this set have losses between 0.73 and 0.76. The tests of the library
+    // compare means over seeds.
     for solver in ["quasi-newton", "pham", "newton", "newton-whitener"] {
-        let row = row(place, "b", solver);
+        let row = row(dir, "b", solver);
         let loss = median(&row, "loss");
         assert!((0.72..0.77).contains(&loss), "{row}");
         assert!(row["seconds_to_goal"]["median"].as_f64().unwrap() >= 0.0);
     }
     for solver in ["newton", "newton-whitener"] {
-        let row = row(place, "b", solver);
+        let row = row(dir, "b", solver);
         assert!(median(&row, "gradient_norm") < 1e-9, "{row}");
-        assert!(median(&row, "iterations") < 100.0, "{row}");
+        assert!(median(&row, "n_iter") < 100.0, "{row}");
     }
 }
 
 #[test]
-fn the_claims_are_judged() {
+fn claims_have_verdicts() {
     let claims = shared().json("r/results.json")["claims"].clone();
     let claims = claims.as_array().unwrap();
     assert_eq!(claims.len(), 4);
@@ -71,7 +71,8 @@ fn the_claims_are_judged() {
             .contains("quadratically")
     );
     assert_eq!(claims[0]["verdict"], "holds");
-    // How fast it converges on noisy and on real data depends on the minimum.
+    // The rate of convergence on noisy and real data depends on the minimum, so its verdict is not
+    // tested.
     assert!(claims[1]["claim"].as_str().unwrap().contains("linear"));
     let measured = claims[1]["measured"].as_str().unwrap();
     assert!(measured.contains("In (b)") && measured.contains("In (c)"));
@@ -79,11 +80,11 @@ fn the_claims_are_judged() {
 }
 
 #[test]
-fn everything_is_written() {
-    let place = shared();
+fn all_files_are_written() {
+    let dir = shared();
     let names = ["figure.svg", "history.csv", "report.html", "results.json"];
-    assert_eq!(place.files("r"), names);
-    let svg = std::fs::read_to_string(place.path("r/figure.svg")).unwrap();
+    assert_eq!(dir.files("r"), names);
+    let svg = std::fs::read_to_string(dir.path("r/figure.svg")).unwrap();
     assert!(svg.contains("class=\"series\""));
     assert!(svg.contains("prefers-color-scheme: dark"));
     for words in [
@@ -92,17 +93,17 @@ fn everything_is_written() {
         "time",
         "quasi-Newton (the paper)",
         "Pham (2001)",
-        "Newton, same start",
+        "Newton, whitener start",
     ] {
         assert!(svg.contains(words), "{words}");
     }
-    let history = std::fs::read_to_string(place.path("r/history.csv")).unwrap();
-    let results = place.json("r/results.json");
+    let history = std::fs::read_to_string(dir.path("r/history.csv")).unwrap();
+    let results = dir.json("r/results.json");
     let points: u64 = results["runs"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|run| run["iterations"].as_u64().unwrap() + 1)
+        .map(|run| run["n_iter"].as_u64().unwrap() + 1)
         .sum();
     assert_eq!(history.lines().count() as u64, points + 1);
     let columns = history.lines().next().unwrap().split(',').count();
@@ -114,27 +115,26 @@ fn everything_is_written() {
 }
 
 #[test]
-fn seeds_give_medians_and_ranges_and_a_recording_is_taken() {
-    let place = Place::new();
+fn seeds_give_medians_and_ranges_and_recording_is_used() {
+    let dir = TestDir::new();
     let set: Vec<f64> = (0..12)
         .flat_map(|i| {
             let x = f64::from(i);
             [2.0 + x, 0.3, 0.3, 5.0 - 0.2 * x]
         })
         .collect();
-    place.write("mine.npy", Array::of("(12, 2, 2)", &set));
-    place
-        .codiag("reproduce -n 20 -p 6 --seeds 3 --recording mine.npy --threads 2 -o r")
+    dir.write("mine.npy", Array::of("(12, 2, 2)", &set));
+    dir.codiag("reproduce -n 20 -p 6 --seeds 3 --recording mine.npy --n-jobs 2 -o r")
         .assert()
         .success()
         .stdout(contains("mine.npy").and(contains("[")));
-    let results = place.json("r/results.json");
+    let results = dir.json("r/results.json");
     // Three seeds of two experiments and one recording, four solvers each.
     assert_eq!(results["runs"].as_array().unwrap().len(), 28);
     assert_eq!(results["experiments"][2]["matrices"], 12);
-    let seconds = &row(&place, "b", "pham")["seconds"];
+    let seconds = &row(&dir, "b", "pham")["seconds"];
     let part = |name: &str| seconds[name].as_f64().unwrap();
     assert!(part("low") <= part("median") && part("median") <= part("high"));
-    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     assert!(page.contains("medians") && page.contains("mine.npy"));
 }

@@ -1,10 +1,10 @@
-//! Small sets of all sorts, each made from its number alone.
+//! Random small sets, options and settings, each determined by its seed.
 
 use codiag::{Criterion, Init, Matrix, Method, Rank, SetOptions, Settings};
 
-use super::judge::Case;
+use super::checks::Case;
 
-/// SplitMix64.
+/// The pseudo-random number generator `SplitMix64` (Steele et al. 2014).
 pub struct Random(u64);
 
 impl Random {
@@ -20,21 +20,22 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`.
+    /// An integer below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.bits() % limit as u64) as usize
     }
 
-    pub fn one_in(&mut self, many: usize) -> bool {
-        self.below(many) == 0
+    /// True with probability 1/n.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
     }
 
-    /// A number from 0 to 1.
+    /// Uniform in [0, 1).
     fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Nearly normal: the sum of four uniforms.
+    /// Approximately standard normal: a sum of four uniform numbers.
     fn normal(&mut self) -> f64 {
         let sum: f64 = (0..4).map(|_| self.uniform()).sum();
         (sum - 2.0) * 3.0_f64.sqrt()
@@ -45,15 +46,15 @@ impl Random {
     }
 }
 
-/// Complex numbers as pairs; the second parts are zero in real sets.
+/// A complex number; the second part is zero in real sets.
 type Pair = (f64, f64);
 
 fn times((a, b): Pair, (c, d): Pair) -> Pair {
     (a * c - b * d, a * d + b * c)
 }
 
-/// A set being made.
-struct Maker<'a> {
+/// Generator of the matrices of a set.
+struct Generator<'a> {
     random: &'a mut Random,
     n: usize,
     p: usize,
@@ -62,7 +63,7 @@ struct Maker<'a> {
     definite: bool,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn number(&mut self) -> Pair {
         let real = self.random.normal();
         let imaginary = if self.complex {
@@ -77,7 +78,7 @@ impl Maker<'_> {
         (0..self.p * columns).map(|_| self.number()).collect()
     }
 
-    /// M diag(powers) Mᴴ, added to a matrix.
+    /// Adds M diag(powers) Mᴴ to a matrix.
     fn add(&self, out: &mut [Pair], m: &[Pair], powers: &[f64]) {
         let (p, r) = (self.p, powers.len());
         for a in 0..p {
@@ -93,7 +94,7 @@ impl Maker<'_> {
                     out[a * p + a].0 += sum.0;
                     continue;
                 }
-                // Both halves get the same sum: not a bit of asymmetry.
+                // Both triangles get the same sum, so that the matrix is exactly Hermitian.
                 out[a * p + b].0 += sum.0;
                 out[a * p + b].1 += sum.1;
                 out[b * p + a].0 += sum.0;
@@ -110,7 +111,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A Λ Aᴴ with a common A, of so many columns, and noise.
+    /// The matrices A Λⁱ Aᴴ plus noise, where A has the given number of columns.
     fn mixed(&mut self, columns: usize, noise: f64) -> Vec<Vec<Pair>> {
         let mixing = self.matrix(columns);
         let ones = vec![noise; self.p];
@@ -128,7 +129,7 @@ impl Maker<'_> {
         set
     }
 
-    /// Covariances of so many samples; where they need not be definite, differences of two.
+    /// Sample covariances or, if the matrices need not be definite, differences of two.
     fn covariances(&mut self, samples: usize) -> Vec<Vec<Pair>> {
         let mut set = Vec::new();
         for _ in 0..self.n {
@@ -144,7 +145,7 @@ impl Maker<'_> {
         set
     }
 
-    /// Entry (a, b) times `scale[a] scale[b]`, in every matrix.
+    /// Multiplies entry (a, b) of every matrix by `scale[a] scale[b]`.
     fn scaled(mut set: Vec<Vec<Pair>>, p: usize, scale: &[f64]) -> Vec<Vec<Pair>> {
         for matrix in &mut set {
             for (k, x) in matrix.iter_mut().enumerate() {
@@ -155,7 +156,7 @@ impl Maker<'_> {
         set
     }
 
-    /// Small whole numbers: ties, zeros, and equal eigenvalues.
+    /// Small integers, which cause ties, zeros and equal eigenvalues.
     fn integers(&mut self) -> Vec<Vec<Pair>> {
         let (p, complex) = (self.p, self.complex);
         let mut set = Vec::new();
@@ -169,18 +170,18 @@ impl Maker<'_> {
                     matrix[a * p + b] = (x, y);
                     matrix[b * p + a] = (x, -y);
                 }
-                let lift = if self.definite { 2.0 * p as f64 } else { -1.0 };
-                matrix[a * p + a].0 = self.random.below(3) as f64 + lift;
+                let shift = if self.definite { 2.0 * p as f64 } else { -1.0 };
+                matrix[a * p + a].0 = self.random.below(3) as f64 + shift;
             }
             set.push(matrix);
         }
         set
     }
 
-    /// Whatever bits there are.
-    fn bits(&mut self) -> Vec<Vec<Pair>> {
+    /// Arbitrary floating-point numbers, including NaN, infinities and subnormal numbers.
+    fn any_numbers(&mut self) -> Vec<Vec<Pair>> {
         let complex = self.complex;
-        let anything = |random: &mut Random| match random.below(6) {
+        let number = |random: &mut Random| match random.below(6) {
             0 => f64::from_bits(random.bits()),
             1 => 0.0,
             2 => random.choose(&[
@@ -200,9 +201,9 @@ impl Maker<'_> {
             let mut matrix = vec![(0.0, 0.0); p * p];
             for a in 0..p {
                 for b in 0..p {
-                    let x = anything(self.random);
+                    let x = number(self.random);
                     let y = if complex && a != b {
-                        anything(self.random)
+                        number(self.random)
                     } else {
                         0.0
                     };
@@ -224,8 +225,8 @@ impl Maker<'_> {
         set
     }
 
-    /// The matrices, their sort, and whether nothing is wrong with them.
-    fn make(&mut self) -> (Vec<Vec<Pair>>, &'static str, bool) {
+    /// Returns the matrices, the name of their family, and whether they are valid.
+    fn generate(&mut self) -> (Vec<Vec<Pair>>, &'static str, bool) {
         let p = self.p;
         match self.random.below(15) {
             0 => (self.mixed(p, 0.0), "exact", false),
@@ -236,7 +237,7 @@ impl Maker<'_> {
             5 => (self.proportional(), "proportional", true),
             6 => (self.diagonal(), "diagonal", true),
             7 => (self.integers(), "integers", self.definite),
-            8 => (self.bits(), "bits", false),
+            8 => (self.any_numbers(), "any numbers", false),
             9 => {
                 let units = (0..p).map(|_| 10.0_f64.powf(self.random.uniform() * 12.0 - 6.0));
                 let units: Vec<f64> = units.collect();
@@ -264,7 +265,7 @@ impl Maker<'_> {
         }
     }
 
-    /// One matrix again and again: nothing tells components apart.
+    /// Multiples of one matrix, whose components are not identifiable.
     fn proportional(&mut self) -> Vec<Vec<Pair>> {
         let mut set = self.covariances(3 * self.p);
         let first = set[0].clone();
@@ -276,12 +277,12 @@ impl Maker<'_> {
         set
     }
 
-    /// Exact or noisy sets in channels that are nearly dependent: condition numbers up to 1e12.
+    /// Exact or noisy sets with nearly dependent channels, with condition numbers up to 1e12.
     fn ill_conditioned(&mut self) -> Vec<Vec<Pair>> {
         let p = self.p;
         let noise = if self.random.one_in(2) { 0.0 } else { 0.1 };
         let set = self.mixed(p, noise);
-        // Channel k is the mean of all channels and a small part of itself.
+        // Each channel becomes the mean of all channels plus a small multiple of itself.
         let small = 10.0_f64.powf(-6.0 * self.random.uniform());
         let mean = |row: &[Pair]| {
             let sum = row.iter().fold((0.0, 0.0), |s, x| (s.0 + x.0, s.1 + x.1));
@@ -294,7 +295,7 @@ impl Maker<'_> {
                     .map(move |x| (mean.0 + small * x.0, mean.1 + small * x.1))
             });
             let rows: Vec<Pair> = rows.collect();
-            // The same for the columns, by symmetry.
+            // Apply the transform to the columns, too.
             (0..p * p)
                 .map(|k| {
                     let (a, b) = (k / p, k % p);
@@ -327,7 +328,7 @@ impl Maker<'_> {
         set
     }
 
-    /// Matrices of very different sizes, some of them zero.
+    /// Matrices of very different norms; some are zero.
     fn uneven(&mut self) -> Vec<Vec<Pair>> {
         let mut set = self.covariances(3 * self.p);
         for matrix in &mut set {
@@ -343,25 +344,25 @@ impl Maker<'_> {
     }
 }
 
-/// The case of a number.
+/// The case of a seed.
 pub fn case(seed: u64) -> Case {
     let random = &mut Random::new(seed);
     let criterion = random.choose(&Criterion::ALL);
     let (mut n, mut p) = (1 + random.below(12), 1 + random.below(7));
-    // Some that are large enough for single precision.
+    // Some sets are large enough for stages in single precision.
     if seed % 64 == 63 {
         (n, p) = (5 * n, 31 + p);
     }
     let complex = random.one_in(3);
     let definite = criterion.requires_definite() || random.one_in(3);
-    let mut maker = Maker {
+    let mut generator = Generator {
         random,
         n,
         p,
         complex,
         definite,
     };
-    let (matrices, kind, mut sound) = maker.make();
+    let (matrices, kind, mut valid) = generator.generate();
     let parts = |part: fn(&Pair) -> f64| matrices.iter().flatten().map(part).collect::<Vec<_>>();
     let mut data = parts(|x| x.0);
     if complex {
@@ -376,7 +377,7 @@ pub fn case(seed: u64) -> Case {
             _ => random.uniform(),
         };
         let weights: Vec<f64> = (0..n).map(|_| weight(random)).collect();
-        sound &= weights.iter().any(|w| *w > 0.0);
+        valid &= weights.iter().any(|w| *w > 0.0);
         options = options.weights(weights);
     }
     if random.one_in(5) {
@@ -388,8 +389,8 @@ pub fn case(seed: u64) -> Case {
             _ => Rank::Exactly(1 + random.below(p)),
         };
         options = options.n_components(rank);
-        // A reduction may be refused by a set that is not definite.
-        sound &= definite;
+        // Reducing an indefinite set may be an error.
+        valid &= definite;
     }
 
     let method = random.choose(criterion.methods());
@@ -404,7 +405,7 @@ pub fn case(seed: u64) -> Case {
         2 => settings.init(Init::Identity),
         3 => {
             let b = Matrix::from_fn(p, p, |_, _| random.normal());
-            sound = false;
+            valid = false;
             settings.init(Init::Given(b))
         }
         _ => settings,
@@ -420,7 +421,7 @@ pub fn case(seed: u64) -> Case {
         complex,
         options,
         settings,
-        sound,
+        valid,
         kind,
     }
 }

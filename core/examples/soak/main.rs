@@ -1,18 +1,18 @@
-//! Solves small sets of all sorts, by all criteria and methods, for as long as it is told, and says
-//! which of them come out as they should not: a panic, a NaN, a loss that rises, a hang.
+//! Soak test: solves small random sets by all criteria and methods for a given time, and reports
+//! the failures, e.g. a panic, a NaN, a rising loss or a hang.
 //!
 //! ```text
 //! cargo run --release --example soak -- --seconds 60
-//! cargo run --release --example soak -- --first 123456 --count 1    # one set again
+//! cargo run --release --example soak -- --first 123456 --count 1    # repeat one set
 //! ```
 //!
-//! The set of a number is always the same one. Numbers go up from `--first`, by default from the time
-//! of day, so that every run has sets of its own.
+//! Each set is determined by its seed. Seeds count up from `--first`, by default from the current
+//! time, so that every run solves new sets.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cases;
-mod exact;
-mod judge;
+mod checks;
+mod exact_gradient;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,24 +21,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use judge::Verdict;
+use checks::Outcome;
 
-/// A set of at most 12 matrices of 7 × 7 that takes longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// After so many failures there is no need to look for more.
-const ENOUGH: usize = 20;
+/// Longest time for a set, of at most 60 matrices of size 38 × 38; a longer solve counts as a hang.
+const MAX_SOLVE_TIME: Duration = Duration::from_secs(60);
+/// Number of failures after which the run ends.
+const MAX_FAILURES: usize = 20;
 
-struct Run {
+/// The command-line options.
+struct Options {
     first: u64,
     count: u64,
     seconds: f64,
     threads: usize,
 }
 
-fn arguments() -> Result<Run, String> {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let mut run = Run {
-        first: since.map_or(0, |time| time.as_nanos() as u64),
+fn parse_options() -> Result<Options, String> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let mut options = Options {
+        first: now.map_or(0, |time| time.as_nanos() as u64),
         count: u64::MAX,
         seconds: 60.0,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -46,12 +47,12 @@ fn arguments() -> Result<Run, String> {
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
-        let wrong = || format!("{name} needs a number, got {value:?}");
+        let message = || format!("{name} needs a number, got {value:?}");
         match name.as_str() {
-            "--first" => run.first = value.parse().map_err(|_| wrong())?,
-            "--count" => run.count = value.parse().map_err(|_| wrong())?,
-            "--seconds" => run.seconds = value.parse().map_err(|_| wrong())?,
-            "--threads" => run.threads = value.parse().map_err(|_| wrong())?,
+            "--first" => options.first = value.parse().map_err(|_| message())?,
+            "--count" => options.count = value.parse().map_err(|_| message())?,
+            "--seconds" => options.seconds = value.parse().map_err(|_| message())?,
+            "--threads" => options.threads = value.parse().map_err(|_| message())?,
             _ => {
                 return Err(format!(
                     "expected --first, --count, --seconds or --threads, got {name}"
@@ -59,43 +60,51 @@ fn arguments() -> Result<Run, String> {
             }
         }
     }
-    Ok(run)
+    Ok(options)
 }
 
-/// What all threads tell.
+/// Outcomes of the cases of all threads.
 #[derive(Default)]
-struct Told {
+struct Report {
+    /// Number of cases by criterion and outcome.
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     failures: Vec<(u64, String)>,
 }
 
-/// Solves one case; what comes out is a failure unless it is a verdict.
-fn solve(seed: u64) -> (judge::Case, Result<Verdict, String>) {
+/// Solves and checks the case of a seed; a panic counts as a failure.
+fn solve(seed: u64) -> (checks::Case, Result<Outcome, String>) {
     let case = cases::case(seed);
-    let judged = catch_unwind(AssertUnwindSafe(|| judge::judge(&case)));
-    let judged = judged.unwrap_or_else(|panic| {
+    let checked = catch_unwind(AssertUnwindSafe(|| checks::check_case(&case)));
+    let checked = checked.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(format!("panic: {}", text.unwrap_or("without a word")))
+        Err(format!("panic: {}", text.unwrap_or("(no message)")))
     });
-    (case, judged)
+    (case, checked)
 }
 
-fn work(run: &Run, clock: Instant, next: &AtomicU64, busy: &Busy, told: &Mutex<Told>) {
+/// Solves cases until the time or the number of cases is used up.
+fn work(
+    options: &Options,
+    clock: Instant,
+    next: &AtomicU64,
+    current: &CurrentCase,
+    report: &Mutex<Report>,
+) {
     let mut outcomes = BTreeMap::new();
     loop {
         let k = next.fetch_add(1, Ordering::Relaxed);
-        if k >= run.count || clock.elapsed().as_secs_f64() > run.seconds {
+        if k >= options.count || clock.elapsed().as_secs_f64() > options.seconds {
             break;
         }
-        let seed = run.first.wrapping_add(k);
-        busy.begin(seed);
-        let (case, judged) = solve(seed);
-        match judged {
-            Ok(verdict) => {
-                let outcome = match verdict {
-                    Verdict::Solved(status) => status.name(),
-                    Verdict::Refused => "refused",
+        let seed = options.first.wrapping_add(k);
+        current.begin(seed);
+        let (case, checked) = solve(seed);
+        match checked {
+            Ok(outcome) => {
+                let outcome = match outcome {
+                    Outcome::Solved(status) => status.name(),
+                    Outcome::InvalidInput => "invalid input",
                 };
                 *outcomes
                     .entry((case.options.criterion.name(), outcome))
@@ -110,95 +119,100 @@ fn work(run: &Run, clock: Instant, next: &AtomicU64, busy: &Busy, told: &Mutex<T
                     case.options.criterion.name(),
                     case.settings.method.name(),
                 );
-                if run.count == 1 {
+                if options.count == 1 {
                     println!("{case:#?}");
                 }
-                let mut told = told.lock().expect("no thread panics with it");
-                told.failures.push((seed, problem));
-                if told.failures.len() >= ENOUGH {
+                let mut report = report.lock().expect(NOT_POISONED);
+                report.failures.push((seed, problem));
+                if report.failures.len() >= MAX_FAILURES {
                     break;
                 }
             }
         }
     }
-    busy.end();
-    let mut told = told.lock().expect("no thread panics with it");
+    current.end();
+    let mut report = report.lock().expect(NOT_POISONED);
     for (key, count) in outcomes {
-        *told.outcomes.entry(key).or_insert(0) += count;
+        *report.outcomes.entry(key).or_insert(0) += count;
     }
 }
 
-/// What a thread is at, and since when.
-struct Busy(Mutex<Option<(u64, Instant)>>);
+const NOT_POISONED: &str = "no thread panics while holding the lock";
 
-impl Busy {
+/// The seed that a thread is working on, and the time at which it started.
+struct CurrentCase(Mutex<Option<(u64, Instant)>>);
+
+impl CurrentCase {
     fn begin(&self, seed: u64) {
-        *self.0.lock().expect("no thread panics with it") = Some((seed, Instant::now()));
+        *self.0.lock().expect(NOT_POISONED) = Some((seed, Instant::now()));
     }
 
     fn end(&self) {
-        *self.0.lock().expect("no thread panics with it") = None;
+        *self.0.lock().expect(NOT_POISONED) = None;
     }
 
-    fn hangs(&self) -> Option<u64> {
-        let busy = self.0.lock().expect("no thread panics with it");
-        busy.and_then(|(seed, since)| (since.elapsed() > PATIENCE).then_some(seed))
+    /// The seed, if its solve takes too long.
+    fn hanging_seed(&self) -> Option<u64> {
+        let current = self.0.lock().expect(NOT_POISONED);
+        current.and_then(|(seed, start)| (start.elapsed() > MAX_SOLVE_TIME).then_some(seed))
     }
 }
 
 fn main() -> ExitCode {
-    let run = match arguments() {
-        Ok(run) => run,
+    let options = match parse_options() {
+        Ok(options) => options,
         Err(problem) => {
             eprintln!("{problem}");
             return ExitCode::from(2);
         }
     };
-    // Panics are told with their case.
+    // Panics are reported with their case.
     std::panic::set_hook(Box::new(|_| {}));
-    let (clock, next, told) = (
+    let (clock, next, report) = (
         Instant::now(),
         AtomicU64::new(0),
-        Mutex::new(Told::default()),
+        Mutex::new(Report::default()),
     );
-    let all: Vec<Busy> = (0..run.threads).map(|_| Busy(Mutex::new(None))).collect();
+    let threads: Vec<CurrentCase> = (0..options.threads)
+        .map(|_| CurrentCase(Mutex::new(None)))
+        .collect();
     std::thread::scope(|scope| {
-        let workers: Vec<_> = all
+        let workers: Vec<_> = threads
             .iter()
-            .map(|busy| {
-                let (run, next, told) = (&run, &next, &told);
-                scope.spawn(move || work(run, clock, next, busy, told))
+            .map(|current| {
+                let (options, next, report) = (&options, &next, &report);
+                scope.spawn(move || work(options, clock, next, current, report))
             })
             .collect();
         while !workers
             .iter()
             .all(std::thread::ScopedJoinHandle::is_finished)
         {
-            if let Some(seed) = all.iter().find_map(Busy::hangs) {
+            if let Some(seed) = threads.iter().find_map(CurrentCase::hanging_seed) {
                 println!(
-                    "--first {seed} --count 1: still not done after {} s",
-                    PATIENCE.as_secs()
+                    "--first {seed} --count 1: not solved after {} s",
+                    MAX_SOLVE_TIME.as_secs()
                 );
-                // It cannot be ended otherwise.
+                // A hanging thread can only be ended with the process.
                 std::process::exit(1);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
     });
-    let told = told.into_inner().expect("all threads have ended");
-    let solved: u64 = told.outcomes.values().sum();
+    let report = report.into_inner().expect(NOT_POISONED);
+    let passed: u64 = report.outcomes.values().sum();
     println!(
-        "{solved} sets in {:.0} s, from {} on",
+        "{passed} sets in {:.0} s, first seed {}",
         clock.elapsed().as_secs_f64(),
-        run.first
+        options.first
     );
-    for ((criterion, outcome), count) in &told.outcomes {
+    for ((criterion, outcome), count) in &report.outcomes {
         println!("{count:>10}  {criterion:<14} {outcome}");
     }
-    if told.failures.is_empty() {
-        println!("none of them failed");
+    if report.failures.is_empty() {
+        println!("no failures");
         return ExitCode::SUCCESS;
     }
-    println!("{} failed", told.failures.len());
+    println!("{} failures", report.failures.len());
     ExitCode::FAILURE
 }

@@ -1,9 +1,9 @@
-//! The principal combinations of a set.
+//! The principal combinations of a set: the principal components of its matrices as vectors.
 //!
-//! The energy on the diagonals of B Cⁱ Bᴴ and what a fit A Λⁱ Aᴴ leaves depend on the matrices through
-//! M = Σ_i w_i Cⁱ ⊗ Cⁱ alone. So neither changes if the matrices are replaced by orthonormal combinations of them,
-//! each times its singular value; and the few that hold most of the energy make a small set whose minimizers
-//! are close to those of all.
+//! The energy on the diagonals of B Cⁱ Bᴴ and the residual of a fit A Λⁱ Aᴴ depend on the matrices
+//! only through M = Σ_i w_i Cⁱ ⊗ Cⁱ. So they do not change if the matrices are replaced by
+//! orthonormal combinations of them, each multiplied by its singular value. The few combinations
+//! with most of the energy are a small set whose minimizers are close to those of the whole set.
 
 use super::{SplitMix, eigen, frame};
 use crate::Error;
@@ -13,20 +13,22 @@ use crate::data::{MatrixSet, SetOptions};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 
-/// Combinations whose energy is below this share of the largest are rounding.
-const SMALLEST: f64 = 1e-20;
+/// Energy of a combination, relative to the largest, below which it is rounding.
+const MIN_ENERGY: f64 = 1e-20;
 
-/// So many principal combinations of the matrices at most, each times its singular value, in descending order.
+/// Computes at most `max_count` principal combinations of the matrices, each multiplied by its
+/// singular value, by decreasing energy.
 pub(crate) fn combinations<T: Scalar>(
     set: &mut dyn Backend<T>,
-    most: usize,
+    max_count: usize,
 ) -> Result<Vec<Matrix<T>>, Error> {
     let (n, p) = (set.summary().len, set.summary().dimension());
     let scale = entry_scale::<T>(p);
-    let count = most.min(n);
+    let count = max_count.min(n);
     let mut random = SplitMix(0);
-    // One combination per row, its entries off the diagonal times √2: inner products are those of matrices.
-    // (Imaginary parts on the diagonal are left out by the first round.) They are random in intrinsic coordinates.
+    // Each row is a combination with off-diagonal entries multiplied by √2, so that inner products
+    // of rows are those of matrices. The rows are random in intrinsic coordinates. (The first
+    // application of the operator removes imaginary parts on the diagonal.)
     let frame = frame::rotation(set)?.adjoint();
     let mut first = Matrix::zeros(count, scale.len());
     for k in 0..count {
@@ -37,20 +39,21 @@ pub(crate) fn combinations<T: Scalar>(
         row.zip(packed(&rotated))
             .for_each(|((x, scale), entry)| *x = entry / scale);
     }
-    let basis = orthonormal(&operate(set, &first)?)?;
+    let basis = orthonormal(&apply_operator(set, &first)?)?;
     if basis.rows() == 0 {
         return Ok(Vec::new());
     }
-    // Rayleigh and Ritz: with S the basis and Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, the eigenvectors V and values θ
-    // of SᵀY make combinations Y V of squared norm θ².
-    let images = operate(set, &basis)?;
+    // Rayleigh–Ritz: with the basis S, Y = M S for M = Σ_i w_i Cⁱ ⊗ Cⁱ, and the eigenvectors V and
+    // eigenvalues θ of SᵀY, the combinations are Y V, with squared norms θ².
+    let images = apply_operator(set, &basis)?;
     let (values, vectors) = eigen(&linalg::product_transposed(&basis, &images))?;
     let rows = linalg::product(&vectors, &images);
     let largest = values.last().copied().unwrap_or(0.0);
     let kept = (0..values.len()).rev();
-    let kept = kept.filter(|k| values[*k] > SMALLEST * largest);
+    let kept = kept.filter(|k| values[*k] > MIN_ENERGY * largest);
     let matrix = |k: usize| {
-        // An eigenvector may have any sign: that of the trace is the same in all coordinates.
+        // The sign of an eigenvector is arbitrary; the sign of the trace does not depend on
+        // coordinates.
         let traces = Triangle::new(p).pairs().zip(rows.row(k));
         let trace: f64 = traces
             .map(|((a, b), x)| if a == b { *x } else { 0.0 })
@@ -63,17 +66,18 @@ pub(crate) fn combinations<T: Scalar>(
     Ok(kept.map(matrix).collect())
 }
 
-/// What the numbers of a combination's row are to be multiplied by to be its packed entries.
+/// Returns the factors that convert the row of a combination to its packed entries.
 fn entry_scale<T: Scalar>(p: usize) -> Vec<f64> {
     let triangle = Triangle::new(p);
-    // One plane of entries after the other.
+    // Real parts, then imaginary parts.
     let pairs = triangle.pairs().cycle().take(T::PLANES * triangle.len());
     pairs
         .map(|(a, b)| if a == b { 1.0 } else { 0.5_f64.sqrt() })
         .collect()
 }
 
-/// The lower triangle of a Hermitian matrix, row after row: the real parts, and then the imaginary ones.
+/// Returns the packed entries of a Hermitian matrix: the lower triangle in row-major order, first
+/// all real parts, then all imaginary parts.
 fn packed<T: Scalar>(matrix: &Matrix<T>) -> impl Iterator<Item = f64> {
     let triangle = Triangle::new(matrix.rows());
     (0..T::PLANES).flat_map(move |plane| {
@@ -82,8 +86,8 @@ fn packed<T: Scalar>(matrix: &Matrix<T>) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
-fn operate<T: Scalar>(set: &mut dyn Backend<T>, rows: &Matrix) -> Result<Matrix, Error> {
+/// Computes Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ for each row S.
+fn apply_operator<T: Scalar>(set: &mut dyn Backend<T>, rows: &Matrix) -> Result<Matrix, Error> {
     let scale = entry_scale::<T>(set.summary().dimension());
     let mut out = Matrix::zeros(rows.rows(), rows.columns());
     for first in (0..rows.rows()).step_by(COMBINATIONS_AT_ONCE) {
@@ -106,7 +110,7 @@ fn operate<T: Scalar>(set: &mut dyn Backend<T>, rows: &Matrix) -> Result<Matrix,
     Ok(out)
 }
 
-/// An orthonormal basis of the span of the rows.
+/// Returns an orthonormal basis of the span of the rows.
 fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
     let norm = rows.norm();
     if norm == 0.0 {
@@ -125,7 +129,7 @@ fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
     Ok(linalg::product(&factors, &scaled))
 }
 
-/// Combinations, of which there is one at least, as a set of their own.
+/// Returns combinations, at least one, as a set.
 pub(crate) fn small_set<T: Scalar>(
     criterion: Criterion,
     combinations: &[Matrix<T>],
@@ -143,19 +147,19 @@ mod tests {
     use crate::backend::InMemory;
     use crate::linalg::c64;
 
-    /// So many weighted matrices that are combinations of three.
+    /// Returns n weighted matrices that are combinations of three.
     fn low_rank<T: Scalar>(n: usize, p: usize) -> MatrixSet<T> {
         let mut random = SplitMix(7);
-        let mut few: Vec<Matrix<T>> = Vec::new();
+        let mut basis: Vec<Matrix<T>> = Vec::new();
         for _ in 0..3 {
             let m = Matrix::from_fn(p, p, |_, _| T::from_parts(random.next(), random.next()));
             let adjoint = m.adjoint();
-            few.push(Matrix::from_fn(p, p, |a, b| m[(a, b)] + adjoint[(a, b)]));
+            basis.push(Matrix::from_fn(p, p, |a, b| m[(a, b)] + adjoint[(a, b)]));
         }
         let mut data = Vec::new();
         for _ in 0..n {
             let mut sum = Matrix::<T>::zeros(p, p);
-            for matrix in &few {
+            for matrix in &basis {
                 linalg::add_multiple(sum.as_mut_slice(), random.next(), matrix.as_slice());
             }
             data.extend_from_slice(sum.as_slice());
@@ -166,14 +170,14 @@ mod tests {
         MatrixSet::with_options(&data, n, p, &options).unwrap()
     }
 
-    fn same_criterion<T: Scalar>() {
+    fn assert_same_criterion<T: Scalar>() {
         let (n, p) = (20, 4);
         let set = low_rank::<T>(n, p);
         let mut whole = InMemory::new(&set);
         let found = combinations(&mut whole, 8).unwrap();
         assert_eq!(found.len(), 3);
         let small = small_set(Criterion::Frobenius, &found).unwrap();
-        // A mean over three matrices there, a sum over their combinations here.
+        // The small set averages over the combinations; the energy of the whole set is their sum.
         let count = found.len() as f64;
         let energy = count * small.constant() / whole.summary().constant;
         assert!((energy - 1.0).abs() < 1e-12, "{energy}");
@@ -199,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn combinations_of_all_the_energy_have_the_criterion_of_the_set() {
-        same_criterion::<f64>();
-        same_criterion::<c64>();
+    fn combinations_with_all_energy_preserve_the_criterion() {
+        assert_same_criterion::<f64>();
+        assert_same_criterion::<c64>();
     }
 
     #[test]
-    fn a_set_of_zeros_has_none() {
+    fn zero_matrices_have_no_combinations() {
         let options = SetOptions::default().criterion(Criterion::Frobenius);
         let set = MatrixSet::with_options(&[0.0; 18], 2, 3, &options).unwrap();
         assert!(

@@ -1,8 +1,9 @@
-//! The start of a least-squares fit.
+//! The spectral starting point of least squares.
 //!
-//! The principal combinations of the matrices make a small set whose fit is close to that of all.
-//! Generalized eigenvectors of two of them, the answer if the set is exact, are refined by U-WEDGE;
-//! of several such pairs the one of lowest loss is taken.
+//! The principal combinations of the matrices are a small set whose fit is close to that of the
+//! whole set. The candidates are generalized eigenvectors of two combinations, which are the
+//! solution if the set can be diagonalized exactly. They are refined by U-WEDGE on the small set,
+//! and the one of lowest loss is used.
 
 use super::combinations::{combinations, small_set};
 use super::{SplitMix, eigen};
@@ -12,21 +13,23 @@ use crate::data::MatrixSet;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::objective::least_squares::{diagonalizer, wedge};
 
-/// Combinations at most.
-const MOST: usize = 64;
-/// Steps of U-WEDGE: from each pair, and from the best of them, at most.
-const FIRST_WEDGES: usize = 2;
-const WEDGES: usize = 8;
-/// Once a step brings the loss down by less than this share, the next ones will hardly bring more.
-const WORTHWHILE: f64 = 0.1;
+/// Maximum number of principal combinations.
+const MAX_COMBINATIONS: usize = 64;
+/// Number of U-WEDGE steps from each candidate.
+const CANDIDATE_STEPS: usize = 2;
+/// Maximum number of further U-WEDGE steps from the best candidate.
+const MAX_STEPS: usize = 8;
+/// Relative decrease of the loss below which the refinement ends.
+const MIN_LOSS_DECREASE: f64 = 0.1;
 
-/// The start; other seeds begin with other pairs of combinations.
+/// Computes the starting point, and the small set. Seeds other than 0 use random mixtures of the
+/// combinations.
 pub(super) fn start<T: Scalar>(
     set: &mut dyn Backend<T>,
     seed: u64,
 ) -> Result<(Matrix<T>, Option<MatrixSet<T>>), Error> {
     let p = set.summary().dimension();
-    let combinations = combinations(set, p.min(MOST))?;
+    let combinations = combinations(set, p.min(MAX_COMBINATIONS))?;
     let mut best: Option<(f64, Matrix<T>)> = None;
     if combinations.is_empty() {
         return Ok((Matrix::identity(p), None));
@@ -34,19 +37,19 @@ pub(super) fn start<T: Scalar>(
     let small_set = small_set(set.summary().criterion, &combinations)?;
     let mut small = InMemory::new(&small_set);
     for b in candidates(&combinations, &set.summary().mean, seed)? {
-        let (loss, b) = refined(&mut small, b, FIRST_WEDGES)?;
+        let (loss, b) = refine(&mut small, b, CANDIDATE_STEPS)?;
         if best.as_ref().is_none_or(|(lowest, _)| loss < *lowest) {
             best = Some((loss, b));
         }
     }
     let (_, b) = best.expect("the eigenvectors of one combination are always a candidate");
-    let (_, b) = refined(&mut small, b, WEDGES)?;
+    let (_, b) = refine(&mut small, b, MAX_STEPS)?;
     let b = diagonalizer(&linalg::inverse_by_elimination(&b)).unwrap_or(b);
     Ok((b, Some(small_set)))
 }
 
-/// Bs to try: generalized eigenvectors of two combinations, of the mean and one if the mean is positive
-/// definite, and the eigenvectors of one.
+/// Returns the candidates: generalized eigenvectors of two combinations; of the mean and a
+/// combination if the mean is positive definite; and the eigenvectors of one combination.
 fn candidates<T: Scalar>(
     combinations: &[Matrix<T>],
     mean: &Matrix<T>,
@@ -82,37 +85,37 @@ fn candidates<T: Scalar>(
     Ok(found)
 }
 
-/// A few steps of U-WEDGE: the B of lowest loss on the way, and that loss.
-fn refined<T: Scalar>(
+/// Takes at most `steps` steps of U-WEDGE. Returns the lowest loss, and the B where it was reached.
+fn refine<T: Scalar>(
     set: &mut InMemory<T>,
     b: Matrix<T>,
     steps: usize,
 ) -> Result<(f64, Matrix<T>), Error> {
     let criterion = set.summary().criterion;
-    let (mut here, mut sums) = (b, Sums::default());
-    let mut best = (f64::INFINITY, here.clone());
+    let (mut current, mut sums) = (b, Sums::default());
+    let mut best = (f64::INFINITY, current.clone());
     for step in 0..=steps {
         let request = Request::Point {
-            b: here.clone(),
+            b: current.clone(),
             update: None,
             hessian: false,
         };
         set.evaluate(&request, &mut sums)?;
         let loss = criterion.loss(set.summary(), sums.numbers[0], 0.0);
-        let worthwhile = loss < (1.0 - WORTHWHILE) * best.0 && loss > f64::EPSILON;
+        let improves = loss < (1.0 - MIN_LOSS_DECREASE) * best.0 && loss > f64::EPSILON;
         if loss < best.0 {
-            best = (loss, here.clone());
+            best = (loss, current.clone());
         }
-        if step == steps || step > FIRST_WEDGES && !worthwhile {
+        if step == steps || step > CANDIDATE_STEPS && !improves {
             break;
         }
-        set.evaluate(&Request::Wedge { b: here.clone() }, &mut sums)?;
+        set.evaluate(&Request::Wedge { b: current.clone() }, &mut sums)?;
         let e = wedge::direction(&wedge::sums(&sums.moments));
-        let next = wedge::uwedge(&here, &e).map(|b| linalg::inverse_by_elimination(&b));
+        let next = wedge::uwedge(&current, &e).map(|b| linalg::inverse_by_elimination(&b));
         let Some(next) = next.and_then(|a| diagonalizer(&a)) else {
             break;
         };
-        here = next;
+        current = next;
     }
     Ok(best)
 }

@@ -1,13 +1,16 @@
-//! Intrinsic coordinates: axes that belong to the matrices, not to the channels in which they are written.
+//! Intrinsic coordinates: axes defined by the matrices themselves rather than by the channels.
 //!
-//! The likelihood does not depend on coordinates: Cⁱ and Q Cⁱ Qᴴ (any invertible Q) have the same minima, up to B → B Q⁻¹. The other criteria,
-//! and the likelihood over rotations, have this invariance for unitary Q. A start that makes random choices in the
-//! coordinates of the channels leads to other local minima when channels are reordered, rescaled or mixed, or when
-//! eigenvectors come with other signs on another processor. In a frame T that the matrices themselves define, T(Q C Qᴴ) = T(C) Q⁻¹, it does not.
+//! The likelihood is invariant to coordinates: Cⁱ and Q Cⁱ Qᴴ have the same minima, up to
+//! B → B Q⁻¹, for any invertible Q. The other criteria, and the likelihood over orthogonal B, have
+//! this invariance for unitary Q. If a starting point made random choices in the coordinates of the
+//! channels, the solve could reach another local minimum when channels are reordered, rescaled or
+//! mixed, or when eigenvectors have other signs on another processor. A frame T that is a function
+//! of the matrices with T(Q C Qᴴ) = T(C) Q⁻¹ avoids this.
 //!
-//! The axes are eigenvectors of a matrix that is transformed along with the set; their signs (phases, if they are complex) make row 0 of another such
-//! matrix positive. Where eigenvalues coincide, or entries of that row vanish, rounding decides. On a set that can be diagonalized exactly,
-//! the axes are the diagonalizer.
+//! The axes are eigenvectors of a matrix that is transformed like the set. Their signs (if complex,
+//! phases) make row 0 of another such matrix positive. Only if eigenvalues coincide, or entries of
+//! that row vanish, do they depend on rounding. For a set that can be diagonalized exactly, the
+//! axes are the diagonalizer.
 
 use super::eigen;
 use crate::Error;
@@ -15,9 +18,10 @@ use crate::backend::{Backend, Request, Summary, Sums};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 
-/// T for which Σ_i w_i T Cⁱ Tᴴ / s_i = I, where the sizes s_i = tr(C̄⁻¹ Cⁱ)/p take the scale of single matrices away. The axes
-/// are eigenvectors of Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates, and the signs are those of
-/// Σ_i w_i (1 − 1/s_i)² Cⁱ. Also C̄⁻¹, the metric of the sizes.
+/// Returns T with Σ_i w_i T Cⁱ Tᴴ / s_i = I, and C̄⁻¹, the metric of the sizes s_i = tr(C̄⁻¹ Cⁱ)/p,
+/// which normalize the scale of single matrices. The axes are eigenvectors of
+/// Σ_i w_i (1 − 1/s_i) Cⁱ in whitened coordinates. Their signs are determined by
+/// Σ_i w_i (1 − 1/s_i)² Cⁱ.
 pub(super) fn whitening<T: Scalar>(
     set: &mut dyn Backend<T>,
 ) -> Result<(Matrix<T>, Matrix<T>), Error> {
@@ -39,39 +43,42 @@ pub(super) fn whitening<T: Scalar>(
     Ok((axes, inverse_mean))
 }
 
-/// C̄⁻¹.
+/// Returns C̄⁻¹.
 pub(super) fn inverse_mean<T: Scalar>(summary: &Summary<T>) -> Result<Matrix<T>, Error> {
     let whitener = whitener(&summary.mean)?;
     Ok(linalg::product(&whitener.adjoint(), &whitener))
 }
 
-/// A unitary T: eigenvectors of Σ_i w_i Cⁱ Cⁱ.
+/// Returns a unitary T of eigenvectors of Σ_i w_i Cⁱ Cⁱ with intrinsic signs.
 pub(super) fn rotation<T: Scalar>(set: &mut dyn Backend<T>) -> Result<Matrix<T>, Error> {
     let axes = principal_axes(set)?;
     with_intrinsic_signs(set, axes, None)
 }
 
-/// Eigenvectors of Σ_i w_i Cⁱ Cⁱ, of any sign.
+/// Returns eigenvectors of Σ_i w_i Cⁱ Cⁱ with arbitrary signs.
 pub(super) fn principal_axes<T: Scalar>(set: &mut dyn Backend<T>) -> Result<Matrix<T>, Error> {
     let mut sums = Sums::default();
     set.evaluate(&Request::SecondMoment, &mut sums)?;
     Ok(eigen(&sums.moments.gradient)?.1)
 }
 
-/// The inverse of the Cholesky factor, which does not depend on the units of the channels.
+/// Returns the inverse of the Cholesky factor, whose accuracy does not depend on the units of the
+/// channels.
 fn whitener<T: Scalar>(mean: &Matrix<T>) -> Result<Matrix<T>, Error> {
     let factor = linalg::cholesky(mean).ok_or(Error::NoEigenvalues)?;
     Ok(linalg::lower_inverse(&factor))
 }
 
-/// Rows of B with signs (phases) that make Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² positive, Dⁱ = B Cⁱ Bᴴ.
+/// Changes the signs (phases) of the rows of B so that Σ_i w_i Dⁱ_00 Dⁱ_0a / s_i² is positive,
+/// where Dⁱ = B Cⁱ Bᴴ.
 pub(super) fn with_intrinsic_signs<T: Scalar>(
     set: &mut dyn Backend<T>,
     b: Matrix<T>,
     metric: Option<Matrix<T>>,
 ) -> Result<Matrix<T>, Error> {
     let p = b.rows();
-    // ⟨Cⁱ, S⟩ = Dⁱ_00 for S = b₀ᴴ b₀: the first of a group of matrices, the others are zero.
+    // ⟨Cⁱ, S⟩ = Dⁱ_00 for S = b₀ᴴ b₀, which is the first matrix of a SIMD group; the others are
+    // zero.
     let triangle = Triangle::new(p);
     let first = b.row(0);
     let mut matrices = vec![0.0; T::PLANES * triangle.len() * LANES];
@@ -90,7 +97,7 @@ pub(super) fn with_intrinsic_signs<T: Scalar>(
     Ok(with_signs_of(&image, b))
 }
 
-/// Rows of B with signs (phases) that make row 0 of B M Bᴴ positive.
+/// Changes the signs (phases) of the rows of B so that row 0 of B M Bᴴ is positive.
 fn with_signs_of<T: Scalar>(m: &Matrix<T>, mut b: Matrix<T>) -> Matrix<T> {
     let p = b.rows();
     let first = Matrix::from_rows(1, p, b.row(0).to_vec());
@@ -112,7 +119,7 @@ mod tests {
     use crate::init::SplitMix;
     use crate::{Criterion, MatrixSet, SetOptions, c64, synthetic};
 
-    /// The matrices Q Cⁱ Qᴴ of a real set.
+    /// Returns the set of the matrices Q Cⁱ Qᴴ.
     fn transformed<T: Scalar>(
         set: &MatrixSet,
         q: &Matrix<T>,
@@ -141,7 +148,7 @@ mod tests {
         let one = frame(&mut InMemory::new(&plain_set)).unwrap();
         let other = frame(&mut InMemory::new(&mixed_set)).unwrap();
         let other = linalg::product(&other, q);
-        // The first axis may have any sign (phase); the others follow it.
+        // The sign (phase) of the first axis is arbitrary, and determines the others.
         let phase = linalg::product_adjoint(
             &Matrix::from_rows(1, p, other.row(0).to_vec()),
             &Matrix::from_rows(1, p, one.row(0).to_vec()),
@@ -158,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn whitened_frames_follow_any_mixing_of_the_channels() {
+    fn whitening_frame_is_equivariant_to_mixing_of_channels() {
         assert_equivariant(Criterion::Likelihood, &random::<f64>(6), |set| {
             Ok(whitening(set)?.0)
         });
@@ -167,7 +174,7 @@ mod tests {
         });
     }
 
-    /// The exponential of an antihermitian matrix.
+    /// Returns the exponential of a random antihermitian matrix.
     fn random_unitary<T: Scalar>(p: usize) -> Matrix<T> {
         let x = random::<T>(p);
         let antihermitian = Matrix::from_fn(p, p, |a, b| x[(a, b)] - x[(b, a)].conj());
@@ -175,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rotated_frames_follow_rotations_of_the_channels() {
+    fn rotation_frame_is_equivariant_to_rotation_of_channels() {
         let real = random_unitary::<f64>(6);
         assert_equivariant(Criterion::Frobenius, &real, |set| rotation(set));
         let complex = random_unitary::<c64>(6);

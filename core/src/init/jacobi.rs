@@ -1,7 +1,7 @@
-//! Jacobi rotations of a few matrices, many pairs at a time.
+//! Parallel-order Jacobi rotations of a small batch of matrices in single precision.
 //!
-//! A sweep goes in rounds, as a tournament does: in each, every component is in one pair, and in all of them it has met every
-//! other once. The rotations of a round do not depend on each other.
+//! A sweep consists of rounds of disjoint pairs, in the order of a round-robin tournament, so that
+//! every pair occurs once per sweep. The rotations of a round are independent of each other.
 
 use super::rotation::rotation as best_rotation;
 use crate::backend::PairStep;
@@ -12,19 +12,19 @@ use crate::linalg::{F32Buffer, Matrix, Scalar, SymmetricBatch, Triangle};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A few matrices of equal weight, in single precision, which is more than a start needs.
-pub(super) struct Few<T> {
-    /// Blocks of them, entry-major, plane after plane. Their size is even: where there is no partner for the
-    /// last component, one of zeros is.
+/// A batch of matrices of equal weight in single precision, which suffices for a starting point.
+pub(super) struct F32Batch<T> {
+    /// Blocks of matrices, entry-major: real parts, then imaginary parts. The size is padded to an
+    /// even number by a zero component.
     blocks: F32Buffer,
     size: usize,
-    /// How many of the components are not of zeros.
+    /// Number of components without padding.
     used: usize,
     scalar: PhantomData<T>,
 }
 
-impl<T: Scalar> Few<T> {
-    /// All of them, scaled alike.
+impl<T: Scalar> F32Batch<T> {
+    /// Converts a batch. All matrices are divided by the largest entry.
     pub fn new<S: Deref<Target = [f64]>>(batch: &SymmetricBatch<S, T>) -> Self {
         let (used, lanes) = (batch.size(), batch.lanes());
         let size = used.next_multiple_of(2);
@@ -55,20 +55,22 @@ impl<T: Scalar> Few<T> {
         }
     }
 
-    /// Rotates every pair once, unless by less than `smallest` (in radians), and the rows of `rotation` with it. Returns
-    /// the largest sine of the angles, 0 if no pair was rotated.
-    pub fn sweep(&mut self, rotation: &mut Matrix<T>, smallest: f64) -> f64 {
+    /// Rotates every pair once, except by angles below `min_angle` in radians, and applies the
+    /// rotations to the rows of `rotation`. Returns the largest sine of the angles, or 0 if no pair
+    /// was rotated.
+    pub fn sweep(&mut self, rotation: &mut Matrix<T>, min_angle: f64) -> f64 {
         let (size, mut largest) = (self.size, 0.0_f64);
         let mut sums = vec![RotationSums::<T>::default(); size / 2];
         let mut steps: Vec<([usize; 2], PairStep<T>)> = Vec::with_capacity(size / 2);
         for round in 0..size - 1 {
-            let mut pairs: Vec<RotatedPair> =
-                tournament(size, round).map(RotatedPair::identity).collect();
+            let mut pairs: Vec<RotatedPair> = round_robin_pairs(size, round)
+                .map(RotatedPair::identity)
+                .collect();
             rotation_sums_of_round(size, &self.blocks, &pairs, &mut sums);
             steps.clear();
             for (pair, sums) in pairs.iter_mut().zip(&sums) {
                 if pair.a < self.used
-                    && let Some((step, size)) = best_rotation(*sums, smallest)
+                    && let Some((step, size)) = best_rotation(*sums, min_angle)
                     && let PairStep::Rotation { cosine, sine } = step
                 {
                     largest = largest.max(size);
@@ -94,10 +96,10 @@ impl<T: Scalar> Few<T> {
     }
 }
 
-/// The pairs a > b of one of the size − 1 rounds in which each of an even number of components meets every other once, in order
-/// of a. In round r those meet whose numbers sum to 2r, counted round a circle of all but the last; it meets the one that would
-/// meet itself.
-fn tournament(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Returns the pairs a > b of one of the `size` − 1 rounds of a round-robin schedule, by increasing
+/// a; `size` is even. In round r, components with a + b = 2r modulo `size` − 1 are paired. The
+/// component that would be paired with itself is paired with the last one.
+fn round_robin_pairs(size: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
     let circle = size - 1;
     let partner = move |a: usize| match 2 * round + circle - a {
         _ if a == circle => round,
@@ -116,23 +118,23 @@ mod tests {
     use crate::linalg::{self, c64, product, product_adjoint};
 
     #[test]
-    fn every_component_meets_every_other_once() {
+    fn round_robin_visits_every_pair_once() {
         for size in [2, 4, 10, 16] {
-            let mut met = Vec::new();
+            let mut visited = Vec::new();
             for round in 0..size - 1 {
-                let pairs: Vec<_> = tournament(size, round).collect();
+                let pairs: Vec<_> = round_robin_pairs(size, round).collect();
                 let mut all: Vec<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
                 all.sort_unstable();
                 assert_eq!(all, (0..size).collect::<Vec<_>>());
-                met.extend(pairs);
+                visited.extend(pairs);
             }
-            met.sort_unstable();
+            visited.sort_unstable();
             let every = (1..size).flat_map(|a| (0..a).map(move |b| (a, b)));
-            assert_eq!(met, every.collect::<Vec<_>>());
+            assert_eq!(visited, every.collect::<Vec<_>>());
         }
     }
 
-    /// Sweeps of matrices that share their eigenvectors.
+    /// Asserts that sweeps diagonalize matrices with common eigenvectors.
     fn assert_diagonalized<T: Scalar>(p: usize, scale: f64) {
         let mut random = SplitMix::new(p as u64);
         let mut e = Matrix::<T>::zeros(p, p);
@@ -156,10 +158,10 @@ mod tests {
                 }
             }
         }
-        let mut few = Few::new(&batch);
+        let mut single = F32Batch::new(&batch);
         let mut rotation = Matrix::identity(p);
         let mut sweeps = 0..10;
-        while sweeps.next().is_some() && few.sweep(&mut rotation, 1e-4) > 0.0 {}
+        while sweeps.next().is_some() && single.sweep(&mut rotation, 1e-4) > 0.0 {}
         assert!(!sweeps.is_empty(), "p {p}: sweeps converge");
         for k in 0..20 {
             let d = batch.matrix(k);
@@ -176,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn sweeps_diagonalize_what_can_be() {
-        // Of sizes even and odd, and of any scale.
+    fn sweeps_diagonalize_commuting_matrices() {
+        // Even and odd sizes, and extreme scales.
         for (p, scale) in [(2, 1.0), (3, 1e-30), (7, 1e40), (10, 1.0)] {
             assert_diagonalized::<f64>(p, scale);
             assert_diagonalized::<c64>(p, scale);
         }
-        // A single component has no partner.
-        let mut one = Few::new(&SymmetricBatch::<_, f64>::zeros(1, 8));
+        // A single component forms no pair.
+        let mut one = F32Batch::new(&SymmetricBatch::<_, f64>::zeros(1, 8));
         assert_eq!(one.sweep(&mut Matrix::identity(1), 1e-4), 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the iteration starts.
+//! Starting points.
 
 mod combinations;
 mod fit;
@@ -19,7 +19,7 @@ use crate::error::InitProblem;
 use crate::linalg::{self, Matrix, Scalar, c64};
 use crate::settings::Init;
 
-/// The start asked for, in the set's reduced coordinates.
+/// Returns the starting point chosen in the settings, in the reduced coordinates of the set.
 pub(crate) fn start<T: Scalar>(
     set: &mut dyn Backend<T>,
     choice: &Init,
@@ -33,9 +33,9 @@ pub(crate) fn start<T: Scalar>(
         Init::Spectral if summary.criterion != Criterion::Likelihood => {
             Ok(principal_start(set, 0, false)?.0)
         }
-        // In the gauge of unit columns, too, only the eigenvectors remain.
+        // With columns of A normalized, only the eigenvectors of the mean remain of the whitener.
         Init::Whitener if summary.criterion.is_least_squares() => mean_eigenvectors(summary),
-        // Over rotations only the eigenvectors of the mean remain of the whitener.
+        // For orthogonal B, too, only the eigenvectors of the mean remain.
         Init::Whitener if orthogonal => mean_eigenvectors(summary),
         Init::Spectral if orthogonal => frame::principal_axes(set),
         Init::Whitener => whitener(summary),
@@ -43,26 +43,27 @@ pub(crate) fn start<T: Scalar>(
     }
 }
 
-/// A few principal combinations of a set, whose minimizers are close to its own.
+/// A few principal combinations of a set, whose minimizers are close to those of the set.
 pub(crate) struct SmallSet<T> {
     pub set: MatrixSet<T>,
 }
 
-/// Number of principal combinations for the Frobenius criterion, of a set of at least
-/// `MIN_SET_TO_COMBINATIONS` times as many matrices.
+/// Number of principal combinations for the Frobenius criterion.
 const COMBINATIONS: usize = 16;
+/// Minimum ratio of the number of matrices to that of their combinations.
 const MIN_SET_TO_COMBINATIONS: usize = 4;
-/// They are made by O(np²) flops: with fewer components that is no less than they save.
+/// Minimum number of components; below it the combinations cost more than they save.
 const MIN_COMPONENTS: usize = 16;
-/// Minimum fraction of the energy that the combinations of the start hold.
+/// Minimum fraction of the energy that the sketch of the starting point contains.
 const MIN_ENERGY_FRACTION: f64 = 0.95;
 
-/// The spectral start of the Frobenius criterion or of least squares, or the `k`-th further one; with
-/// the set on which it may be improved, if that is `wanted`.
+/// Returns the spectral starting point of the Frobenius criterion or of least squares (k = 0), or
+/// that of restart k. Also returns the small set on which it can be improved, if requested and
+/// worthwhile.
 pub(crate) fn principal_start<T: Scalar>(
     set: &mut dyn Backend<T>,
     k: u64,
-    wanted: bool,
+    with_small_set: bool,
 ) -> Result<(Matrix<T>, Option<SmallSet<T>>), Error> {
     if set.summary().criterion.is_least_squares() {
         let (b, set) = fit::start(set, k)?;
@@ -70,7 +71,7 @@ pub(crate) fn principal_start<T: Scalar>(
     }
     let (b, energy) = spectral::rotation(set, k)?;
     let (n, p) = (set.summary().len, set.summary().dimension());
-    let applies = wanted
+    let applies = with_small_set
         && n >= MIN_SET_TO_COMBINATIONS * COMBINATIONS
         && p >= MIN_COMPONENTS
         && energy >= MIN_ENERGY_FRACTION;
@@ -85,7 +86,7 @@ pub(crate) fn principal_start<T: Scalar>(
     Ok((b, Some(SmallSet { set })))
 }
 
-/// A given complex B in the numbers of a set, which must be complex too.
+/// Converts a given complex B to the scalar type of a set, which must be complex.
 pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Error> {
     if T::PLANES == 1 {
         let problem = InitProblem::Complex;
@@ -95,8 +96,8 @@ pub(crate) fn complex_start<T: Scalar>(b: &Matrix<c64>) -> Result<Matrix<T>, Err
     Ok(Matrix::from_fn(b.rows(), b.columns(), entry))
 }
 
-/// Further starts of the likelihood, all different: some components of the best point so far, mixed; over
-/// rotations, a random rotation of the intrinsic axes.
+/// Returns the starting point of restart k for the likelihood: the best point so far with some
+/// components mixed or, for orthogonal B, a random rotation of the intrinsic axes.
 pub(crate) fn restart<T: Scalar>(
     set: &mut dyn Backend<T>,
     k: usize,
@@ -105,8 +106,8 @@ pub(crate) fn restart<T: Scalar>(
 ) -> Result<Matrix<T>, Error> {
     if !orthogonal {
         let summary = set.summary();
-        let gauge = summary.criterion.gauge(best, &summary.mean);
-        let best = best.clone().scale_rows(&gauge);
+        let scale = summary.criterion.row_scale(best, &summary.mean);
+        let best = best.clone().scale_rows(&scale);
         let metric = Some(frame::inverse_mean(set.summary())?);
         let best = frame::with_intrinsic_signs(set, best, metric)?;
         return Ok(mixed(best, k as u64));
@@ -127,18 +128,18 @@ pub(crate) fn restart<T: Scalar>(
     ))
 }
 
-/// The share of the components that [`mixed`] mixes.
-const MIXED: (usize, usize) = (3, 5);
+/// Numerator and denominator of the fraction of components that [`mixed`] mixes.
+const MIXED_FRACTION: (usize, usize) = (3, 5);
 
-/// B with three fifths of its rows, chosen by the seed, rotated among each other. What is left of a minimum
-/// is worth keeping: from there the solver comes to lower minima than from starts that know nothing of it,
-/// in fewer iterations.
+/// Returns B with three fifths of its rows, chosen by the seed, rotated among each other at random.
+/// A partly mixed local minimum leads to lower minima, in fewer iterations, than independent
+/// starting points.
 fn mixed<T: Scalar>(mut b: Matrix<T>, seed: u64) -> Matrix<T> {
     let p = b.rows();
     let mut random = SplitMix(seed);
     let mut order = random.shuffled(p);
-    order.truncate((MIXED.0 * p / MIXED.1).max(2).min(p));
-    // Twice by each pair: more would not mix them better.
+    order.truncate((MIXED_FRACTION.0 * p / MIXED_FRACTION.1).max(2).min(p));
+    // Two random rotations of each pair suffice.
     for _ in 0..2 {
         for (k, &x) in order.iter().enumerate() {
             for &y in &order[..k] {
@@ -154,7 +155,7 @@ fn mixed<T: Scalar>(mut b: Matrix<T>, seed: u64) -> Matrix<T> {
     b
 }
 
-/// A given B, from the channels to the reduced coordinates.
+/// Validates a given B and converts it from the channels to the reduced coordinates.
 pub(crate) fn given<T: Scalar>(
     set: &Summary<T>,
     b: &Matrix<T>,
@@ -181,7 +182,7 @@ pub(crate) fn given<T: Scalar>(
         &scaled
     };
     let b = set.to_reduced(b);
-    // Rows and channels may differ in unit: only what is left once both are scaled counts.
+    // Test for singularity with rows and channels scaled, since both may have very different units.
     let unit = |power: f64| {
         if power == 0.0 {
             1.0
@@ -225,11 +226,11 @@ pub(crate) fn given<T: Scalar>(
     Ok(b)
 }
 
-/// Rows whose largest entry is outside of 2^±`MAX_ROW_EXPONENT` are scaled.
+/// Largest absolute binary exponent of a row that is not rescaled.
 const MAX_ROW_EXPONENT: f64 = 128.0;
 
-/// B with very large or very small rows multiplied by powers of two, so that no product of its entries
-/// leaves the range of numbers. The scale of a row is free.
+/// Multiplies very large or very small rows of B by powers of two, so that products of entries
+/// neither overflow nor underflow. The criterion does not depend on the scale of rows.
 fn in_range<T: Scalar>(b: &Matrix<T>) -> Matrix<T> {
     let factor = |a: usize| {
         let parts = b
@@ -238,7 +239,7 @@ fn in_range<T: Scalar>(b: &Matrix<T>) -> Matrix<T> {
             .map(|x| x.real().abs().max(x.imaginary().abs()));
         let exponent = parts.fold(0.0, f64::max).log2().floor();
         if exponent.is_finite() && exponent.abs() > MAX_ROW_EXPONENT {
-            // The power of two of the smallest numbers is larger than the largest number.
+            // For subnormal rows 2^−exponent would overflow.
             (-exponent).min(1000.0).exp2()
         } else {
             1.0
@@ -252,19 +253,20 @@ fn mean_eigenvectors<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     Ok(eigen(&set.mean)?.1)
 }
 
-/// Eigenvalues of the mean below this share of the largest are known to a few digits only, if at all.
-const GRADED: f64 = 1e-12;
+/// Ratio of the smallest to the largest eigenvalue of the mean below which the smallest has too few
+/// accurate digits.
+const MIN_EIGENVALUE_RATIO: f64 = 1e-12;
 
-/// The paper's start, Λ^{-1/2} Pᴴ for the mean P Λ Pᴴ. Where units are so different that rounding would decide
-/// the smaller eigenvalues, the same of the channels' correlations.
+/// Returns the whitener Λ^{-1/2} Pᴴ of the mean P Λ Pᴴ. If the units of the channels differ so much
+/// that small eigenvalues would be inaccurate, the channels are scaled to similar powers first.
 fn whitener<T: Scalar>(set: &Summary<T>) -> Result<Matrix<T>, Error> {
     let (values, vectors) = eigen(&set.mean)?;
     let largest = values.last().copied().unwrap_or(1.0).abs();
-    if values[0] > GRADED * largest {
+    if values[0] > MIN_EIGENVALUE_RATIO * largest {
         return Ok(whitened(vectors, &values, largest));
     }
     let (p, mean) = (set.dimension(), &set.mean);
-    // Powers of two: nothing is rounded.
+    // Scaling by powers of two is exact.
     let unit = |a: usize| (-0.5 * mean[(a, a)].real().log2()).round().exp2();
     let units: Vec<f64> = (0..p).map(unit).collect();
     let scaled = Matrix::from_fn(p, p, |a, b| mean[(a, b)] * units[a] * units[b]);
@@ -283,7 +285,8 @@ fn eigen<T: Scalar>(m: &Matrix<T>) -> Result<(Vec<f64>, Matrix<T>), Error> {
     linalg::hermitian_eigen(m).ok_or(Error::NoEigenvalues)
 }
 
-/// Numbers in (−½, ½) that look random, and are the same everywhere (Steele et al. 2014).
+/// The pseudorandom number generator SplitMix64 (Steele, Lea & Flood 2014), which is identical on
+/// all platforms.
 pub(crate) struct SplitMix(u64);
 
 impl SplitMix {
@@ -291,7 +294,7 @@ impl SplitMix {
         Self(seed)
     }
 
-    /// The numbers below a count, in an order of its own.
+    /// Returns a random permutation of 0 to `count` − 1.
     pub fn shuffled(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
         for last in (1..count).rev() {
@@ -302,10 +305,12 @@ impl SplitMix {
         order
     }
 
+    /// Returns the next number, uniform on (−½, ½).
     pub fn next(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
     }
 
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

@@ -1,87 +1,91 @@
 //! Random test matrices for the sketch of Σ_i w_i Cⁱ ⊗ Cⁱ.
 
 use super::SplitMix;
-use super::spectral::{Combinations, MOST, Row, congruent};
+use super::spectral::{Combinations, MAX_COMBINATIONS, Row, congruent};
 use crate::linalg::kernels::dispatch;
 use crate::linalg::{Matrix, Scalar, Triangle};
 
-/// Symmetric (Hermitian) S of random signs, the first so many; the others are zero.
-pub(super) fn signs<T: Scalar>(p: usize, count: usize, seed: u64) -> Combinations<T> {
+/// Returns `count` symmetric (Hermitian) S with random signs as entries; the others are zero.
+pub(super) fn rademacher<T: Scalar>(p: usize, count: usize, seed: u64) -> Combinations<T> {
     let mut random = SplitMix(seed);
-    let mut probes = Combinations::<T>::zeros(p, MOST);
-    for row in probes.rows_mut() {
-        row.copy_from_slice(&row_of_signs(random.bits(), count));
+    let mut test_matrices = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
+    for row in test_matrices.rows_mut() {
+        row.copy_from_slice(&random_signs(random.bits(), count));
     }
     let triangle = Triangle::new(p);
-    let imaginary = probes.rows_mut().skip(triangle.len());
+    let imaginary = test_matrices.rows_mut().skip(triangle.len());
     for ((a, b), row) in triangle.pairs().zip(imaginary) {
         if a == b {
             row.fill(0.0);
         }
     }
-    probes
+    test_matrices
 }
 
-/// From this size on, S of low rank take less to transform than any others.
-const LARGE: usize = 16;
+/// Size p from which low-rank test matrices are used, which are cheaper to transform.
+const LOW_RANK_FROM_P: usize = 16;
 
-/// Tᴴ S T for a frame T, the first `count` of them, where the random S have no trace.
+/// Returns Tᴴ S T for a frame T and `count` random S of trace zero.
 pub(super) fn traceless<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();
-    if p >= LARGE {
-        return products(frame, count, seed);
+    if p >= LOW_RANK_FROM_P {
+        return low_rank(frame, count, seed);
     }
-    let mut probes = signs::<T>(p, count, seed);
-    let mut mean = [0.0; MOST];
+    let mut test_matrices = rademacher::<T>(p, count, seed);
+    let mut mean = [0.0; MAX_COMBINATIONS];
     for a in 0..p {
-        let diagonal = mean.iter_mut().zip(probes.diagonal(a));
+        let diagonal = mean.iter_mut().zip(test_matrices.diagonal(a));
         diagonal.for_each(|(mean, x)| *mean += x / p as f64);
     }
     for a in 0..p {
-        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&mean);
+        let diagonal = test_matrices.diagonal_mut(a).iter_mut().zip(&mean);
         diagonal.for_each(|(x, mean)| *x -= mean);
     }
-    congruent(&probes, &frame.adjoint())
+    congruent(&test_matrices, &frame.adjoint())
 }
 
-/// Tᴴ S T for a unitary T, the first `count` of them, where the random S have any trace.
-pub(super) fn any<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+/// Returns Tᴴ S T for a unitary T and `count` random S of arbitrary trace.
+pub(super) fn with_trace<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();
-    if p < LARGE {
-        return congruent(&signs::<T>(p, count, seed), &frame.adjoint());
+    if p < LOW_RANK_FROM_P {
+        return congruent(&rademacher::<T>(p, count, seed), &frame.adjoint());
     }
-    let mut probes = products(frame, count, seed);
-    // A multiple of the identity, as large as any other part of S.
+    let mut test_matrices = low_rank(frame, count, seed);
+    // Add a multiple of the identity with the norm of a typical component of S.
     let size = 2.0 / (p as f64).powf(1.5);
-    let traces = row_of_signs(SplitMix(!seed).bits(), count);
+    let traces = random_signs(SplitMix(!seed).bits(), count);
     for a in 0..p {
-        let diagonal = probes.diagonal_mut(a).iter_mut().zip(&traces);
+        let diagonal = test_matrices.diagonal_mut(a).iter_mut().zip(&traces);
         diagonal.for_each(|(x, sign)| *x += size * sign);
     }
-    probes
+    test_matrices
 }
 
-/// How many products s sᴴ each S of [`products`] is the sum of: their entries are then nearly as random as can be.
+/// Number of terms s sᴴ in each S of [`low_rank`]. With more terms the entries are hardly
+/// more random.
 const TERMS: usize = 4;
 
-/// A number for each of the products of each S.
+/// One number for each term of each S.
 type Terms = [Row; TERMS];
 
-/// Tᴴ S T for S = Σ ± s sᴴ of random complex unit vectors s, half of the products with a
-/// minus, or their real part. What T makes of it is known from the Tᴴ s, for a small part of what any other S
-/// would cost. A real T has the same real S, whether it is given as complex or not.
-fn products<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
+/// Returns Tᴴ S T for `count` matrices S = Σ ± s sᴴ of random complex unit vectors s (the real
+/// part, if T is real); half of the terms have a minus sign, so the trace is zero. The transforms
+/// follow from the vectors Tᴴ s at a small fraction of the cost of transforming a general S. The
+/// real parts do not depend on whether a real T is given as a complex matrix.
+fn low_rank<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinations<T> {
     let p = frame.rows();
     let mut random = SplitMix(seed);
-    // Of the s, and then of y = Tᴴ s, first all real parts, then the imaginary ones.
-    let mut s = vec![[[0.0; MOST]; TERMS]; 2 * p];
+    // The real parts of all s, then the imaginary parts; below, those of y = Tᴴ s.
+    let mut s = vec![[[0.0; MAX_COMBINATIONS]; TERMS]; 2 * p];
     for row in s.as_flattened_mut() {
         *row = random_row(&mut random, count);
     }
-    let mut y = vec![[[0.0; MOST]; TERMS]; 2 * p];
-    let mut probes = Combinations::<T>::zeros(p, MOST);
+    let mut y = vec![[[0.0; MAX_COMBINATIONS]; TERMS]; 2 * p];
+    let mut test_matrices = Combinations::<T>::zeros(p, MAX_COMBINATIONS);
     let triangle = Triangle::new(p);
-    let (places, _) = probes.entries_mut().as_chunks_mut::<MOST>();
+    let (places, _) = test_matrices
+        .entries_mut()
+        .as_chunks_mut::<MAX_COMBINATIONS>();
     let (real, imaginary) = places.split_at_mut(triangle.len());
     dispatch(
         #[inline(always)]
@@ -100,48 +104,49 @@ fn products<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinatio
             for (entry, (a, b)) in triangle.pairs().enumerate() {
                 let parts = [(&re[a], &re[b]), (&im[a], &im[b])];
                 let [x, y] = parts.map(|(x, y)| alternating_sum(x, y));
-                for k in 0..MOST {
+                for k in 0..MAX_COMBINATIONS {
                     real[entry][k] = x[k] + y[k];
                 }
                 if T::PLANES == 2 {
                     let parts = [(&im[a], &re[b]), (&re[a], &im[b])];
                     let [x, y] = parts.map(|(x, y)| alternating_sum(x, y));
-                    for k in 0..MOST {
+                    for k in 0..MAX_COMBINATIONS {
                         imaginary[entry][k] = x[k] - y[k];
                     }
                 }
             }
         },
     );
-    probes
+    test_matrices
 }
 
-/// Random signs for the first so many combinations.
-fn row_of_signs(bits: u64, count: usize) -> Row {
-    let mut row = [0.0; MOST];
+/// Returns random signs for the first `count` combinations, from the bits of a random number.
+fn random_signs(bits: u64, count: usize) -> Row {
+    let mut row = [0.0; MAX_COMBINATIONS];
     let places = row[..count].iter_mut().enumerate();
     places.for_each(|(k, x)| *x = if bits >> k & 1 == 0 { 1.0 } else { -1.0 });
     row
 }
 
-/// Random numbers for the first so many combinations, four of the generator's.
+/// Returns random numbers for the first `count` combinations. Each output of the generator makes
+/// four of them.
 fn random_row(random: &mut SplitMix, count: usize) -> Row {
-    let mut row = [0.0; MOST];
-    for four in row[..count].chunks_mut(4) {
+    let mut row = [0.0; MAX_COMBINATIONS];
+    for group in row[..count].chunks_mut(4) {
         let bits = random.bits();
-        let places = four.iter_mut().enumerate();
+        let places = group.iter_mut().enumerate();
         places.for_each(|(k, x)| *x = f64::from((bits >> (16 * k)) as i16) + 0.5);
     }
     row
 }
 
-/// Scales all vectors to unit length, but for those of zeros.
+/// Scales all nonzero vectors to unit length.
 #[inline(always)]
 fn make_unit(vectors: &mut [Terms]) {
-    let mut lengths = [[0.0; MOST]; TERMS];
+    let mut lengths = [[0.0; MAX_COMBINATIONS]; TERMS];
     for entries in vectors.iter() {
         for t in 0..TERMS {
-            for k in 0..MOST {
+            for k in 0..MAX_COMBINATIONS {
                 lengths[t][k] += entries[t][k] * entries[t][k];
             }
         }
@@ -156,29 +161,29 @@ fn make_unit(vectors: &mut [Terms]) {
     let scale = lengths.map(|row| row.map(inverse));
     for entries in vectors {
         for t in 0..TERMS {
-            for k in 0..MOST {
+            for k in 0..MAX_COMBINATIONS {
                 entries[t][k] *= scale[t][k];
             }
         }
     }
 }
 
-/// Adds a multiple of all terms.
+/// Adds `factor` times the terms to the sums.
 #[inline(always)]
 fn add(sums: &mut Terms, factor: f64, terms: &Terms) {
     for (sums, terms) in sums.iter_mut().zip(terms) {
-        for k in 0..MOST {
+        for k in 0..MAX_COMBINATIONS {
             sums[k] += factor * terms[k];
         }
     }
 }
 
-/// The sum of the products, every other with a minus.
+/// Returns the sum of the products of terms, with alternating signs.
 #[inline(always)]
 fn alternating_sum(x: &Terms, y: &Terms) -> Row {
-    let mut sum = [0.0; MOST];
+    let mut sum = [0.0; MAX_COMBINATIONS];
     for ([x, minus_x], [y, minus_y]) in x.as_chunks().0.iter().zip(y.as_chunks().0) {
-        for k in 0..MOST {
+        for k in 0..MAX_COMBINATIONS {
             sum[k] += x[k] * y[k] - minus_x[k] * minus_y[k];
         }
     }
@@ -198,19 +203,19 @@ mod tests {
         });
         let count = 11;
         let plain = traceless(&Matrix::<T>::identity(p), count, 3);
-        let seen = traceless(&w, count, 3);
-        for k in 0..MOST {
+        let transformed = traceless(&w, count, 3);
+        for k in 0..MAX_COMBINATIONS {
             let s = plain.matrix(k);
             let trace: f64 = (0..p).map(|a| s[(a, a)].real()).sum();
             assert!(trace.abs() < 1e-14);
             assert!((0..p).all(|a| s[(a, a)].imaginary() == 0.0));
             assert_eq!(s.norm() == 0.0, k >= count || p == 1);
-            // Products have random numbers on their diagonals, too.
+            // Low-rank S also have random diagonals.
             let is_random = |a: usize| s[(a, a)].abs() > 1e-6;
-            assert!(p < LARGE || k >= count || (0..p).all(is_random));
+            assert!(p < LOW_RANK_FROM_P || k >= count || (0..p).all(is_random));
             let expected = product_adjoint(&product(&w.adjoint(), &s), &w.adjoint());
-            let seen = seen.matrix(k);
-            for (x, y) in seen.as_slice().iter().zip(expected.as_slice()) {
+            let transformed = transformed.matrix(k);
+            for (x, y) in transformed.as_slice().iter().zip(expected.as_slice()) {
                 assert!(
                     (*x - *y).abs() < 1e-12 * (1.0 + y.abs()),
                     "p {p}: {x:?} {y:?}"
@@ -219,7 +224,7 @@ mod tests {
         }
         let (first, second) = (plain.matrix(0), plain.matrix(1));
         assert!(p < 3 || first != second);
-        // The real part is that of real matrices.
+        // The real part equals that of the real test matrices.
         let real = traceless(&Matrix::<f64>::identity(p), count, 3);
         assert_eq!(real.entries(), &plain.entries()[..real.entries().len()]);
     }
@@ -233,10 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_hermitian() {
-        let probes = signs::<c64>(4, 5, 0);
-        for k in 0..MOST {
-            let s = probes.matrix(k);
+    fn rademacher_matrices_are_hermitian() {
+        let test_matrices = rademacher::<c64>(4, 5, 0);
+        for k in 0..MAX_COMBINATIONS {
+            let s = test_matrices.matrix(k);
             for a in 0..4 {
                 assert_eq!(s[(a, a)].im, 0.0);
                 assert_eq!(s[(a, a)].re.abs(), f64::from(u8::from(k < 5)));

@@ -1,14 +1,15 @@
 //! The formulas of the three criteria.
 //!
-//! A criterion is a function φ of one diagonal entry. With Dⁱ = B Cⁱ Bᵀ its loss is
+//! The likelihood and the Frobenius criterion sum a function φ of the diagonal entries. With
+//! Dⁱ = B Cⁱ Bᵀ the loss is
 //!
 //! ```text
 //! L(B) = Σ_i w_i Σ_a φ(Dⁱ_aa) (− log |det B|) + a constant of the set
 //! ```
 //!
-//! with φ(x) = ½ log x for the likelihood, and −x²/4 for the Frobenius criterion, which has no
-//! determinant, since it moves over rotations. The sums over the set that make gradient, Γ and Hessian
-//! are the same for any φ, with the scalar weights
+//! with φ(x) = ½ log x for the likelihood. For the Frobenius criterion φ(x) = −x²/4, and the
+//! determinant term is absent because B is orthogonal. Gradient, Γ and Hessian are sums over the
+//! set of the same form for any φ, with the scalar weights
 //!
 //! ```text
 //!                        likelihood          Frobenius
@@ -16,7 +17,7 @@
 //! v_ia = w_i 4φ''(Dⁱ_aa)  −2w_i / (Dⁱ_aa)²    −2w_i
 //! ```
 //!
-//! Least squares is no function of the diagonals, since it fits the Cⁱ themselves: see
+//! Least squares is not a function of the diagonals, since it fits the Cⁱ themselves; see
 //! [`least_squares`].
 
 use super::least_squares;
@@ -26,8 +27,9 @@ use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 
 impl Criterion {
-    /// The loss at a B of that log |det|, where Σ_i w_i Σ_a log Dⁱ_aa, or the same of (Dⁱ_aa)², or the
-    /// energy of the fit, is `diagonal_sum`.
+    /// Returns the loss. `log_det` is log |det B|, and `diagonal_sum` is Σ_i w_i Σ_a log Dⁱ_aa for
+    /// the likelihood, Σ_i w_i Σ_a (Dⁱ_aa)² for the Frobenius criterion, and the energy of the fit
+    /// for least squares.
     pub(crate) fn loss<T>(self, summary: &Summary<T>, diagonal_sum: f64, log_det: f64) -> f64 {
         match self {
             Self::Likelihood => 0.5 * (diagonal_sum - summary.constant) - log_det,
@@ -36,16 +38,18 @@ impl Criterion {
         }
     }
 
-    /// A loss reached by adding changes, of which rounding may have left less than nothing.
-    pub(crate) fn without_negative_rounding(self, loss: f64) -> f64 {
+    /// Returns a loss that was updated by adding changes, set to 0 if rounding has made it
+    /// negative.
+    pub(crate) fn clip_negative_rounding(self, loss: f64) -> f64 {
         match self {
             Self::Likelihood => loss,
             Self::Frobenius | Self::LeastSquares => clipped(loss),
         }
     }
 
-    /// One matrix's own loss at a B of that log |det|, from its row of [`Tables`](crate::backend::Tables), in
-    /// a set of that constant: their weighted mean is the loss.
+    /// Returns the contribution of one matrix to the loss, from its row of
+    /// [`Tables`](crate::backend::Tables); `log_det` is log |det B|. The weighted mean of the
+    /// contributions is the loss.
     pub(crate) fn residual<T>(
         self,
         summary: &Summary<T>,
@@ -55,7 +59,7 @@ impl Criterion {
     ) -> f64 {
         match self {
             Self::Likelihood => {
-                // One logarithm for eight, unless their product leaves the range of numbers.
+                // One logarithm of the product of eight powers, unless it overflows or underflows.
                 let logs = powers
                     .chunks(8)
                     .map(|some| match some.iter().product::<f64>() {
@@ -73,8 +77,8 @@ impl Criterion {
         }
     }
 
-    /// The change of the loss along (I + αE)B, and its derivatives: from the sums over the set at α,
-    /// its `diagonal_sum` at 0, and log det(I + αE).
+    /// Returns the change of the loss along (I + αE)B and its first two derivatives in α, from the
+    /// sums over the set at α, the `diagonal_sum` at α = 0, and log det(I + αE).
     pub(crate) fn along<T>(
         self,
         summary: &Summary<T>,
@@ -96,18 +100,19 @@ impl Criterion {
         }
     }
 
-    /// Changes of the loss smaller than this are rounding.
+    /// Returns a bound of the rounding error of changes of the loss.
     pub(crate) fn rounding(self, p: usize, diagonal_sum: f64) -> f64 {
         match self {
             Self::Likelihood => 4.0 * f64::EPSILON * (p as f64 + diagonal_sum.abs()),
-            // Shares of the energy, of which there is 1.
+            // The loss is a fraction of the energy, so at most 1.
             Self::Frobenius | Self::LeastSquares => 8.0 * f64::EPSILON,
         }
     }
 
-    /// The normalization: the factors of the rows of B that leave the loss as it is and make ĝ free of
-    /// units. For the likelihood they bring the mean powers Σ_i w_i Dⁱ_aa = b_a C̄ b_aᴴ to 1.
-    pub(crate) fn gauge<T: Scalar>(self, b: &Matrix<T>, mean: &Matrix<T>) -> Vec<f64> {
+    /// Returns the normalization: factors of the rows of B that do not change the loss and make ĝ
+    /// independent of units. For the likelihood they scale the mean powers
+    /// Σ_i w_i Dⁱ_aa = b_a C̄ b_aᴴ to 1.
+    pub(crate) fn row_scale<T: Scalar>(self, b: &Matrix<T>, mean: &Matrix<T>) -> Vec<f64> {
         match self {
             Self::Likelihood => {
                 let half = linalg::product(b, mean);
@@ -115,25 +120,26 @@ impl Criterion {
                     .map(|a| 1.0 / linalg::dot(half.row(a), b.row(a)).sqrt())
                     .collect()
             }
-            // Rows have unit norm.
+            // Rows already have unit norm.
             Self::Frobenius => vec![1.0; b.rows()],
-            // Columns of A have.
+            // Columns of A get unit norm.
             Self::LeastSquares => least_squares::column_norms(&linalg::inverse(b)),
         }
     }
 
-    /// The factor of a row after a step from a point in the gauge, along which the mean power of a component
-    /// changes by `change`.
-    pub(crate) fn gauge_after(self, change: f64) -> f64 {
+    /// Returns the factor that normalizes a row after a step from a normalized point in which the
+    /// mean power of its component has changed by `change`.
+    pub(crate) fn row_scale_after(self, change: f64) -> f64 {
         match self {
             Self::Likelihood => 1.0 / (1.0 + change).sqrt(),
             Self::Frobenius | Self::LeastSquares => 1.0,
         }
     }
 
-    /// How well two components can be told apart, from Γ: zero if any mixture of them serves as well.
-    /// For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)², as a share of the two energies; for least
-    /// squares the squared sine of the angle between the diagonals Λⁱ_aa and Λⁱ_bb over the set.
+    /// Returns the identifiability margin of two components from Γ: zero if any mixture of them is
+    /// a solution. For the Frobenius criterion it is Σ_i w_i (Dⁱ_aa − Dⁱ_bb)² relative to the two
+    /// energies; for least squares the squared sine of the angle between the diagonal entries Λⁱ_aa
+    /// and Λⁱ_bb as vectors over the set.
     pub(crate) fn margin(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
             Self::Likelihood => gamma[(a, b)] * gamma[(b, a)] - 1.0,
@@ -152,8 +158,8 @@ impl Criterion {
         }
     }
 
-    /// The second derivative of the loss (in the units of Γ) along the rotation of two components, if all
-    /// Dⁱ are diagonal: Γ_ab + Γ_ba − Γ_aa − Γ_bb.
+    /// Returns the second derivative of the loss, in the units of Γ, along the rotation of two
+    /// components if all Dⁱ are diagonal: Γ_ab + Γ_ba − Γ_aa − Γ_bb.
     #[inline(always)]
     pub(crate) fn rotation_curvature(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         let sum = gamma[(a, b)] + gamma[(b, a)];
@@ -164,7 +170,7 @@ impl Criterion {
         }
     }
 
-    /// What curvatures of rotations are compared with: a floor for them is a share of it.
+    /// Returns the scale of the curvatures of rotations, relative to which lower bounds are given.
     #[inline(always)]
     pub(crate) fn curvature_unit(self, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
@@ -173,7 +179,8 @@ impl Criterion {
         }
     }
 
-    /// The floor of the quasi-Newton curvatures, in the units of Γ, from that of the settings.
+    /// Returns the lower bound of the quasi-Newton curvatures in the units of Γ, from that of the
+    /// settings.
     #[inline(always)]
     pub(crate) fn curvature_floor(self, floor: f64, gamma: &Matrix, a: usize, b: usize) -> f64 {
         match self {
@@ -184,9 +191,10 @@ impl Criterion {
         }
     }
 
-    /// What is compared with the tolerance: ĝ = ‖G‖_F / √p or, over rotations, that of the antisymmetric
-    /// part; for least squares √(Σ_ab |G_ab|² / (Γ_bb Σ_i w_i ‖Cⁱ‖²)). In the gauge, and for the latter two in
-    /// units of the set's energy, it is free of units and of n.
+    /// Returns the gradient norm ĝ that is compared with the tolerance: ‖G‖_F / √p, with the
+    /// antisymmetric part of G over rotations; for least squares √(Σ_ab |G_ab|² / (Γ_bb Σ_i w_i
+    /// ‖Cⁱ‖²)). For a normalized B it depends neither on units nor on n; the Frobenius criterion
+    /// and least squares are relative to the energy of the set.
     pub(crate) fn stopping_measure<T: Scalar>(
         self,
         statistics: &Statistics<T>,
@@ -208,7 +216,8 @@ impl Criterion {
         }
     }
 
-    /// From decreases in the units of the gradient to those of the loss.
+    /// Returns the factor that converts decreases from the units of the gradient to those of the
+    /// loss.
     pub(crate) fn loss_unit<T>(self, summary: &Summary<T>) -> f64 {
         match self {
             Self::Likelihood => 1.0,
@@ -219,11 +228,11 @@ impl Criterion {
     }
 }
 
-/// Fractions of the energy above this, and below zero, are rounding. What is further below is not clipped,
-/// because it would hide that the numbers are wrong.
+/// Negative fractions of the energy above this are set to zero as rounding errors. Larger negative
+/// values are kept, because they indicate an error.
 const NEGATIVE_ROUNDING: f64 = -1e-9;
 
-/// A fraction of the energy, which is 0 if rounding has made it negative.
+/// Returns a fraction of the energy, set to 0 if rounding has made it negative.
 fn clipped(fraction: f64) -> f64 {
     if (NEGATIVE_ROUNDING..0.0).contains(&fraction) {
         0.0
@@ -232,7 +241,7 @@ fn clipped(fraction: f64) -> f64 {
     }
 }
 
-/// The pair of components that is hardest to separate, and its margin.
+/// Returns the least separable pair of components and its identifiability margin.
 pub(crate) fn identifiability(
     criterion: Criterion,
     gamma: &Matrix,

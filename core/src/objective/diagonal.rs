@@ -1,13 +1,14 @@
 //! The likelihood and the Frobenius criterion: functions of the diagonal entries of Dⁱ = B Cⁱ Bᴴ.
 //!
-//! The Hessian looks like a p²×p² matrix, but it is p row blocks M^a and a transposition, so its
-//! product with E costs 2p³ flops, whatever n is. The preconditioner consists of the 2×2 blocks of the
-//! quasi-Newton method.
+//! The Hessian is a p²×p² matrix, but consists of p row blocks M^a and a transposition, so its
+//! product with E costs 2p³ flops, independent of n. The preconditioner consists of the 2×2 blocks
+//! of the quasi-Newton method.
 //!
-//! The step is taken as exp(E)B rather than (I + E)B. Components that are hard to separate may be
-//! rotated by large angles at little cost, and along such rotations the valley of the loss is straight
-//! for the exponential, but curved for I + E. To second order exp(E) = I + E + E²/2, so the loss gains
-//! the term ½⟨G, E²⟩, and the Hessian's product the term ½(G Eᴴ + Eᴴ G), which vanishes with G.
+//! The step is exp(E)B rather than (I + E)B (a retraction). Components that are hard to separate
+//! can be rotated by large angles with little change of the loss, and along such rotations the
+//! valley of the loss is straight for the exponential, but curved for I + E. To second order
+//! exp(E) = I + E + E²/2, which adds ½⟨G, E²⟩ to the loss and ½(G Eᴴ + Eᴴ G) to the product of the
+//! Hessian with E. Both terms vanish with G.
 
 use super::line_search::Line;
 use super::{CgLimits, Context, Direction, Objective, Point, QuadraticModel, StepResult};
@@ -20,9 +21,9 @@ use crate::linalg::{self, Matrix, Scalar, reals, scalars};
 use crate::settings::Settings;
 use crate::tuning::TUNING;
 
-/// The likelihood or the Frobenius criterion.
+/// The likelihood or the Frobenius criterion as an objective.
 pub(crate) struct DiagonalCriterion {
-    /// Whether the Hessian is stored, or each product with it is a pass over the set.
+    /// Whether the Hessian is stored; otherwise each product with it is a data pass.
     stores_hessian: bool,
 }
 
@@ -30,7 +31,7 @@ impl DiagonalCriterion {
     pub fn new<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Self {
         let (n, p) = (backend.summary().len, backend.summary().dimension());
         let fits = Hessian::<T>::bytes(p) <= settings.hessian_memory;
-        // A pass over very few large matrices reads less than the Hessian has.
+        // A pass over very few large matrices reads less memory than the Hessian occupies.
         let passes_are_cheaper =
             n <= TUNING.unstored_hessian_max_n && p >= TUNING.unstored_hessian_min_p;
         Self {
@@ -57,8 +58,8 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
         let summary = context.backend.summary();
         let (p, criterion) = (summary.dimension(), summary.criterion);
         let gradient_norm = point.gradient_norm(summary, context.settings);
-        // Over rotations only the antisymmetric part of the gradient vanishes at the solution, and
-        // the term of the exponential remains.
+        // Over rotations only the antisymmetric part of the gradient vanishes at the solution, so
+        // the retraction term remains.
         let orthogonal = context.settings.orthogonal;
         let has_retraction_term = orthogonal || gradient_norm > TUNING.retraction_term_above;
         let gradient = project(orthogonal, point.statistics.gradient.clone());
@@ -115,7 +116,7 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
             if f.dot(&point.statistics.gradient) < 0.0 {
                 *context.passes += 1.0;
                 let mut line = Line::new(context.backend, &point.b, &f, context.sums)?;
-                let noise = line.noise;
+                let rounding = line.rounding;
                 if let Some(trial) = line.minimize(1.0, TUNING.line_search_slope)?
                     && trial.alpha >= TUNING.min_step
                 {
@@ -126,7 +127,7 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
                         trial_fraction: fraction * trial_fraction,
                         accepted_fraction: fraction * trial_fraction * trial.alpha,
                         loss_change: trial.change,
-                        rounding: noise,
+                        rounding,
                     }));
                 }
             }
@@ -160,12 +161,12 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
     }
 }
 
-/// How often half the direction is tried.
+/// Maximum number of times that a direction is halved.
 const MAX_HALVINGS: usize = 40;
-/// A Hessian takes 2p³ flops per matrix, a transform 3p³.
+/// Cost of a Hessian in data passes: 2p³ flops per matrix, compared with 3p³ for a transform.
 const HESSIAN_PASSES: f64 = 2.0 / 3.0;
 
-/// The point S (I + αE) B, with S = diag(`scale`) unless rows keep their scale.
+/// Evaluates the point S (I + αE) B, with S = diag(`scale`), or S = I if rows keep their scale.
 pub(crate) fn advance<T: Scalar>(
     context: &mut Context<'_, T>,
     point: &Point<T>,
@@ -200,7 +201,7 @@ pub(crate) fn advance<T: Scalar>(
     )
 }
 
-/// Rotates by exp(αE), α = 1, ½, ¼ … until the loss decreases; None if it never does.
+/// Rotates by exp(αE) with α = 1, ½, ¼ … until the loss decreases; None if it does not.
 pub(crate) fn rotate<T: Scalar>(
     context: &mut Context<'_, T>,
     point: &Point<T>,
@@ -212,21 +213,22 @@ pub(crate) fn rotate<T: Scalar>(
     for _ in 0..context.settings.max_halvings.max(1) {
         let mut change = linalg::unitary_exponential(&e.scaled(alpha));
         (0..p).for_each(|a| change[(a, a)] -= T::ONE);
-        // I + change is the rotation: one full step along `change` makes it.
+        // The rotation is I + `change`, so it is a full step along `change`.
         *context.passes += 1.0;
         let mut line = Line::new(context.backend, &point.b, &change, context.sums)?;
-        let noise = line.noise;
+        let rounding = line.rounding;
         let trial = line.at(1.0)?;
-        // Only I + change is a rotation: the slope along the line says nothing. Where rounding hides
-        // the change of the loss, the gradient at the new point decides.
-        if trial.change <= noise {
+        // Only the full step is a rotation, so the slope along the line is not meaningful. If the
+        // change of the loss is within rounding, the step is accepted, and the caller compares
+        // gradient norms.
+        if trial.change <= rounding {
             let point = advance(context, point, change, 1.0, Vec::new())?;
             return Ok(Some(StepResult {
                 point,
                 trial_fraction: fraction * alpha,
                 accepted_fraction: fraction * alpha,
                 loss_change: trial.change,
-                rounding: noise,
+                rounding,
             }));
         }
         alpha *= 0.5;
@@ -234,7 +236,7 @@ pub(crate) fn rotate<T: Scalar>(
     Ok(None)
 }
 
-/// F with I + F = exp(E) to second order.
+/// Returns F with I + F = exp(E) to second order.
 pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     let mut f = linalg::product(e, e);
     for (f, e) in f.as_mut_slice().iter_mut().zip(e.as_slice()) {
@@ -243,7 +245,7 @@ pub(crate) fn retract<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     f
 }
 
-/// Over rotations the antisymmetric (antihermitian) part of X, else X.
+/// Returns the antisymmetric (if complex, antihermitian) part of X if B is orthogonal, otherwise X.
 fn project<T: Scalar>(orthogonal: bool, x: Matrix<T>) -> Matrix<T> {
     let p = x.rows();
     if orthogonal {
@@ -253,7 +255,7 @@ fn project<T: Scalar>(orthogonal: bool, x: Matrix<T>) -> Matrix<T> {
     }
 }
 
-/// Where products with the Hessian come from.
+/// Source of products with the Hessian.
 enum HessianSource<'a, T: Scalar> {
     Stored(&'a mut HessianRows),
     Passes {
@@ -262,14 +264,14 @@ enum HessianSource<'a, T: Scalar> {
     },
 }
 
-/// The second-order model of the loss along exp(E)B.
+/// The quadratic model of the loss along exp(E)B.
 struct Model<'a, T: Scalar> {
     criterion: Criterion,
     orthogonal: bool,
     p: usize,
     point: &'a Point<T>,
     gradient: Matrix<T>,
-    /// The gradient, if the second-order term of the exponential counts.
+    /// The gradient, if the second-order term of the exponential is included.
     retraction: Option<&'a Matrix<T>>,
     preconditioner: Preconditioner,
     hessian: HessianSource<'a, T>,
@@ -314,22 +316,23 @@ impl<T: Scalar> QuadraticModel for Model<'_, T> {
     }
 }
 
-/// The inverses of the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\], which act on E_ab and the conjugate of
-/// E_ba, kept well conditioned: E = W∘R + V∘Rᴴ.
+/// Preconditioner E = W∘R + V∘Rᴴ, which inverts the 2×2 blocks \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting
+/// on E_ab and the conjugate of E_ba. Small eigenvalues of the blocks are raised.
 struct Preconditioner {
-    /// W, one number for each entry.
+    /// Entries of W.
     own: Vec<f64>,
-    /// V.
+    /// Entries of V.
     other: Vec<f64>,
     p: usize,
 }
 
-/// The inverse of one of the blocks.
+/// The inverse of a 2×2 block.
 struct InverseBlock {
-    /// The weight of R_ab in E_ab, and of R_ba in E_ba.
+    /// The coefficient of R_ab in E_ab.
     ab: f64,
+    /// The coefficient of R_ba in E_ba.
     ba: f64,
-    /// The weight of the conjugate of the other one in each.
+    /// The coefficient of conj R_ba in E_ab, and of conj R_ab in E_ba.
     other: f64,
 }
 
@@ -340,7 +343,7 @@ impl Preconditioner {
         let floor = TUNING.preconditioner_floor;
         for (a, b) in (1..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let inverse = if orthogonal {
-                // Only antisymmetric matrices are met.
+                // The residual is antisymmetric.
                 let curvature = 0.5 * criterion.rotation_curvature(gamma, a, b);
                 let unit = 0.5 * criterion.curvature_unit(gamma, a, b);
                 let own = 1.0 / curvature.max((floor * unit).max(f64::MIN_POSITIVE));
@@ -358,7 +361,7 @@ impl Preconditioner {
         Self { own, other, p }
     }
 
-    /// Writes a solution, whose diagonal is zero.
+    /// Applies the preconditioner to a residual. The diagonal of the solution is zero.
     fn solve<T: Scalar>(&self, residual: &[T], solution: &mut [T]) {
         let adjoint = Matrix::from_rows(self.p, self.p, residual.to_vec()).adjoint();
         let weights = self.own.iter().zip(&self.other);
@@ -368,11 +371,12 @@ impl Preconditioner {
     }
 }
 
-/// The inverse of \[\[x, 1\], \[1, y\]\] with its smaller eigenvalue raised to a fraction of the larger.
+/// Inverts \[\[x, 1\], \[1, y\]\] with its smaller eigenvalue raised to a fraction of the larger
+/// one.
 fn inverse_block(x: f64, y: f64) -> InverseBlock {
     let floor = TUNING.preconditioner_floor;
     let (trace, determinant) = (x + y, x * y - 1.0);
-    // The determinant over the square of the trace is q/(1 + q)² for eigenvalues whose ratio is q.
+    // determinant / trace² = q/(1 + q)² for eigenvalues with ratio q.
     if determinant >= floor / (1.0 + floor).powi(2) * trace * trace {
         let inverse = 1.0 / determinant;
         return InverseBlock {
@@ -385,12 +389,12 @@ fn inverse_block(x: f64, y: f64) -> InverseBlock {
     let radius = (half * half + 1.0).sqrt();
     let large = mean + radius;
     let small = (mean - radius).max(floor * large);
-    let slant = (1.0 / large - 1.0 / small) / (2.0 * radius);
-    let middle = 0.5 * (1.0 / large + 1.0 / small);
+    let difference = (1.0 / large - 1.0 / small) / (2.0 * radius);
+    let center = 0.5 * (1.0 / large + 1.0 / small);
     InverseBlock {
-        ab: middle + slant * half,
-        ba: middle - slant * half,
-        other: slant,
+        ab: center + difference * half,
+        ba: center - difference * half,
+        other: difference,
     }
 }
 
@@ -400,7 +404,8 @@ mod tests {
     use crate::backend::InMemory;
     use crate::{Evaluation, MatrixSet, SetOptions, synthetic};
 
-    /// Calls `check` with the model at a point that is no minimum, and with the loss as a function of B.
+    /// Calls `check` with the model at a point that is not a minimum, that B, and the loss as a
+    /// function of B.
     fn with_model(
         criterion: Criterion,
         orthogonal: bool,
@@ -490,7 +495,7 @@ mod tests {
     #[test]
     fn small_eigenvalues_of_blocks_are_raised() {
         let floor = TUNING.preconditioner_floor;
-        // On either side of the threshold, and where an eigenvalue would be negative.
+        // On both sides of the threshold, and with a negative eigenvalue.
         for (x, y) in [
             (1.01, 1.02),
             (1.0, 1.0),
@@ -506,7 +511,7 @@ mod tests {
                 small > 0.0 && large * floor <= small * (1.0 + 1e-9),
                 "{x} {y}"
             );
-            // The larger eigenvalue of the block remains.
+            // The larger eigenvalue of the block is unchanged.
             let expected = 0.5 * (x + y) + (0.25 * (x - y).powi(2) + 1.0).sqrt();
             assert!((small * expected - 1.0).abs() < 1e-9, "{x} {y}");
         }

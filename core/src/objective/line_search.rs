@@ -1,8 +1,8 @@
-//! Line searches: backtracking, and the minimizer along a line.
+//! Line searches: backtracking, and a safeguarded Newton search for the minimizer along a line.
 //!
-//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic in α, known once the direction has been
-//! evaluated. The loss along the line and its derivatives then cost O(np) and one p×p determinant.
-//! See Nocedal & Wright, Numerical Optimization, chapter 3.
+//! Along B(α) = (I + αE)B every Dⁱ_aa(α) is a quadratic polynomial in α, whose coefficients one
+//! data pass computes. Each evaluation of the loss and its derivatives then costs O(np) and one p×p
+//! determinant. See Nocedal & Wright, Numerical Optimization, chapter 3.
 
 use crate::Error;
 use crate::backend::{Backend, LinePoint, Request, Sums};
@@ -10,7 +10,7 @@ use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::tuning::TUNING;
 
-/// The loss at one α, relative to that at α = 0, and its derivatives.
+/// Change of the loss from α = 0 to a trial α, and its derivatives there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     pub alpha: f64,
@@ -20,10 +20,11 @@ pub(crate) struct Trial {
     pub second: f64,
 }
 
-/// Safeguards of the search for a minimizer: maximum number of evaluations, relative width at which a
-/// bracket counts as a point, and the largest α.
+/// Maximum number of evaluations of a search.
 const MAX_EVALUATIONS: usize = 40;
+/// Relative width of a bracket at which a search ends.
 const MIN_BRACKET: f64 = 1e-10;
+/// Largest α.
 const MAX_ALPHA: f64 = 1e3;
 
 /// The loss along a line.
@@ -38,14 +39,14 @@ pub(crate) struct Line<'a, T: Scalar> {
     /// Σ_i w_i Σ_a φ(Dⁱ_aa) at α = 0.
     diagonal_sum: f64,
     full_step: LinePoint,
-    /// How the mean powers change with α: linearly, and quadratically.
+    /// Linear coefficients, then quadratic coefficients, of the mean powers as polynomials in α.
     power_changes: Vec<f64>,
-    /// Changes of the loss smaller than this are rounding.
-    pub noise: f64,
+    /// Bound of the rounding error of changes of the loss.
+    pub rounding: f64,
 }
 
 impl<'a, T: Scalar> Line<'a, T> {
-    /// The line through B along E: one pass over the set.
+    /// Returns the line through B along E, at the cost of one data pass.
     pub fn new(
         backend: &'a mut dyn Backend<T>,
         b: &'a Matrix<T>,
@@ -64,9 +65,9 @@ impl<'a, T: Scalar> Line<'a, T> {
         let summary = backend.summary();
         let criterion = summary.criterion;
         let determinant = Determinant::new(e);
-        let noise = criterion.rounding(p, point.sum);
-        let noise = noise * backend.capabilities().epsilon / f64::EPSILON;
-        let at_start = determinant.at(e, 0.0, noise);
+        let rounding = criterion.rounding(p, point.sum);
+        let rounding = rounding * backend.capabilities().epsilon / f64::EPSILON;
+        let at_start = determinant.at(e, 0.0, rounding);
         let (_, first, second) = criterion.along(summary, point.sum, point, at_start);
         Ok(Self {
             criterion,
@@ -80,7 +81,7 @@ impl<'a, T: Scalar> Line<'a, T> {
             diagonal_sum: point.sum,
             full_step,
             power_changes: sums.numbers[..2 * p].to_vec(),
-            noise,
+            rounding,
             backend,
             sums,
             b,
@@ -88,9 +89,9 @@ impl<'a, T: Scalar> Line<'a, T> {
         })
     }
 
-    /// The loss at α.
+    /// Evaluates the loss at α.
     pub fn at(&mut self, alpha: f64) -> Result<Trial, Error> {
-        let determinant = self.determinant.at(self.e, alpha, self.noise);
+        let determinant = self.determinant.at(self.e, alpha, self.rounding);
         if !determinant.value.is_finite() {
             return Ok(Trial {
                 alpha,
@@ -119,22 +120,23 @@ impl<'a, T: Scalar> Line<'a, T> {
         })
     }
 
-    /// The factors of the rows that keep the mean powers at 1 after a step of length α.
+    /// Returns the factors of the rows that restore mean powers of 1 after a step of length α.
     pub fn scale(&self, alpha: f64) -> Vec<f64> {
         let (linear, quadratic) = self.power_changes.split_at(self.e.rows());
         let powers = linear.iter().zip(quadratic);
         powers
-            .map(|(x, y)| self.criterion.gauge_after(alpha * (x + alpha * y)))
+            .map(|(x, y)| self.criterion.row_scale_after(alpha * (x + alpha * y)))
             .collect()
     }
 
-    /// Whether a trial is lower than the start, or, where rounding hides the difference, flatter.
+    /// Whether the loss of a trial is lower than at α = 0 or, if the difference is within rounding,
+    /// its slope is smaller.
     fn is_descent(&self, trial: &Trial) -> bool {
         let flatter = trial.first.abs() < self.start.first.abs();
-        trial.change < -self.noise || trial.change <= self.noise && flatter
+        trial.change < -self.rounding || trial.change <= self.rounding && flatter
     }
 
-    /// Backtracking: α = 1, ½, ¼ … until the loss decreases.
+    /// Backtracks over α = 1, ½, ¼ … until the loss decreases; None if it does not.
     pub fn backtrack(&mut self, halvings: usize) -> Result<Option<Trial>, Error> {
         let mut alpha = 1.0;
         for _ in 0..halvings.max(1) {
@@ -147,9 +149,9 @@ impl<'a, T: Scalar> Line<'a, T> {
         Ok(None)
     }
 
-    /// A minimizer along the line, to a slope of `accuracy` times that at 0: Newton's method from
-    /// α = `guess`, kept within a bracket, and on this side of the first α at which I + αE is
-    /// singular.
+    /// Finds a minimizer along the line, to a slope of `accuracy` times that at 0, by Newton's
+    /// method from α = `guess`, safeguarded by a bracket. The minimizer is below the first α at
+    /// which I + αE is singular. Returns None if no trial decreases the loss.
     pub fn minimize(&mut self, guess: f64, accuracy: f64) -> Result<Option<Trial>, Error> {
         let goal = accuracy * self.start.first.abs();
         let (mut low, mut high) = (0.0, f64::INFINITY);
@@ -164,8 +166,8 @@ impl<'a, T: Scalar> Line<'a, T> {
             if descends && point.second > 0.0 && point.first.abs() <= goal {
                 return Ok(Some(point));
             }
-            // Left of a minimizer the loss is falling, and lower than at 0.
-            if point.first < 0.0 && point.change <= self.noise {
+            // Left of a minimizer the slope is negative, and the loss lower than at 0.
+            if point.first < 0.0 && point.change <= self.rounding {
                 low = alpha;
             } else {
                 high = alpha;
@@ -186,22 +188,23 @@ impl<'a, T: Scalar> Line<'a, T> {
     }
 }
 
-/// log det(I + αE) and its derivatives in α; the value is −∞ where the determinant is not positive. For
-/// complex E it is the real part of all three, log |det(I + αE)|.
+/// Value and derivatives in α of log det(I + αE); the value is −∞ if the determinant is not
+/// positive. For complex E these are the real parts, that is, of log |det(I + αE)|.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogDeterminant {
     pub value: f64,
-    /// tr X, with X = (I + αE)⁻¹E.
+    /// First derivative: tr X, with X = (I + αE)⁻¹E.
     pub first: f64,
-    /// −tr X².
+    /// Second derivative: −tr X².
     pub second: f64,
 }
 
-/// log det(I + αE) for many α.
+/// Evaluates log det(I + αE) for many α.
 struct Determinant {
     /// tr E, tr E² … tr E⁶.
     traces: [f64; 6],
-    /// The larger one of √‖E²‖ and ∛‖E³‖. Any longer power is a product of these, so that |tr Eᵏ| is at most the kth power of it.
+    /// max(√‖E²‖, ∛‖E³‖). Higher powers of E are products of E² and E³, so |tr Eᵏ| is at most
+    /// `radius`ᵏ for k ≥ 2.
     radius: f64,
 }
 
@@ -225,11 +228,11 @@ impl Determinant {
         }
     }
 
-    fn at<T: Scalar>(&self, e: &Matrix<T>, alpha: f64, noise: f64) -> LogDeterminant {
-        // Near a solution E is small, and six terms of the series of the logarithm are enough.
-        if (alpha * self.radius).abs().powi(7) <= TUNING.series_remainder * noise {
+    fn at<T: Scalar>(&self, e: &Matrix<T>, alpha: f64, rounding: f64) -> LogDeterminant {
+        // Near a solution E is small, and six terms of the series of the logarithm suffice.
+        if (alpha * self.radius).abs().powi(7) <= TUNING.series_remainder * rounding {
             let [t1, t2, t3, t4, t5, t6] = self.traces;
-            // By Horner's scheme in −α.
+            // Horner's scheme in −α.
             let series = |terms: [f64; 6]| terms.iter().rfold(0.0, |sum, term| term - alpha * sum);
             let value = [t1, t2 / 2.0, t3 / 3.0, t4 / 4.0, t5 / 5.0, t6 / 6.0];
             return LogDeterminant {
@@ -249,15 +252,15 @@ impl Determinant {
                 second: 0.0,
             };
         }
-        // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α; traces of X and of X².
+        // X = (I + αE)⁻¹E = (I − (I + αE)⁻¹) / α. Computes the traces of αX and of (αX)².
         let (mut trace, mut trace_of_square) = (0.0, 0.0);
         for a in 0..p {
             let own = T::ONE - inverse[(a, a)];
             trace += own.real();
             trace_of_square += (own * own).real();
             let column = inverse.as_slice()[a..].iter().step_by(p);
-            let twins = inverse.row(a)[..a].iter().zip(column);
-            trace_of_square += 2.0 * twins.map(|(x, y)| (*x * *y).real()).sum::<f64>();
+            let transposed_pairs = inverse.row(a)[..a].iter().zip(column);
+            trace_of_square += 2.0 * transposed_pairs.map(|(x, y)| (*x * *y).real()).sum::<f64>();
         }
         LogDeterminant {
             value: log_det,
@@ -284,26 +287,26 @@ mod tests {
     }
 
     #[test]
-    fn determinant_series_meets_the_factorization() {
-        // As far as it goes in double precision, and in single precision.
-        for (size, noise) in [(2e-4, 1e-14), (4e-3, 1e-7)] {
+    fn determinant_series_agrees_with_the_factorization() {
+        // The largest directions for which double and single precision use the series.
+        for (size, rounding) in [(2e-4, 1e-14), (4e-3, 1e-7)] {
             let e = direction(6, size);
             let determinant = Determinant::new(&e);
-            let series = determinant.at(&e, 0.9, noise);
+            let series = determinant.at(&e, 0.9, rounding);
             let direct = determinant.at(&e, 0.9, 0.0);
             assert_ne!(series.value, direct.value);
-            assert!((series.value - direct.value).abs() < noise);
-            assert!((series.first - direct.first).abs() < 1e-12 + noise);
+            assert!((series.value - direct.value).abs() < rounding);
+            assert!((series.first - direct.first).abs() < 1e-12 + rounding);
             let size = direct.second.abs();
-            assert!((series.second - direct.second).abs() < 1e-9 * size + 10.0 * noise);
-            // Farther away it is not asked.
-            let far = determinant.at(&e, 90.0, noise);
+            assert!((series.second - direct.second).abs() < 1e-9 * size + 10.0 * rounding);
+            // The series is not used for large α.
+            let far = determinant.at(&e, 90.0, rounding);
             assert_eq!(far.value, determinant.at(&e, 90.0, 0.0).value);
         }
     }
 
     #[test]
-    fn powers_have_no_larger_traces_than_the_radius_says() {
+    fn traces_of_powers_are_bounded_by_the_radius() {
         let e = direction(6, 0.1);
         let determinant = Determinant::new(&e);
         let mut power = Matrix::identity(6);
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_along_the_line_are_those_of_finite_differences() {
+    fn line_derivatives_agree_with_finite_differences() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
         let (mut set, mut sums) = (InMemory::new(&set), Sums::default());
         let b = Matrix::identity(6);
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_minimizer_is_stationary_and_lower() {
+    fn minimizer_is_stationary_and_lower() {
         let set = synthetic::noisy(20, 6, 0.5, 3);
         let b = Matrix::identity(6);
         let gradient = Evaluation::at(&set, &b).unwrap().gradient;

@@ -1,9 +1,9 @@
-//! What is minimized: its value and derivatives at a point, and the steps that a truncated Newton
-//! method takes.
+//! The objective functions: values and derivatives at a point, and the steps of a truncated Newton
+//! method.
 //!
-//! An [`Objective`] builds a [`QuadraticModel`] of the loss at a [`Point`], which conjugate gradients
-//! minimize, and tries the step that they propose. Vectors are the real numbers of a matrix E, row
-//! after row, for complex E the real and imaginary parts in turn.
+//! An [`Objective`] builds a [`QuadraticModel`] of the loss at a [`Point`], which conjugate
+//! gradients minimize, and evaluates the resulting step. Vectors contain the real numbers of a
+//! matrix E in row-major order, with real and imaginary parts interleaved if E is complex.
 
 pub(crate) mod criterion;
 pub(crate) mod diagonal;
@@ -14,7 +14,7 @@ pub(crate) mod quasi_newton;
 mod rounding;
 
 pub(crate) use criterion::identifiability;
-pub(crate) use point::{Point, in_gauge, mean_gradient_change, singular};
+pub(crate) use point::{Point, gradient_distance, normalized, singular};
 pub(crate) use rounding::Drift;
 
 use crate::Error;
@@ -22,97 +22,100 @@ use crate::backend::{Backend, Sums};
 use crate::linalg::{Matrix, Scalar};
 use crate::settings::Settings;
 
-/// A set, and what a step on it needs besides the point.
+/// Everything that a step needs besides the current point.
 pub(crate) struct Context<'a, T: Scalar> {
     pub backend: &'a mut dyn Backend<T>,
     pub settings: &'a Settings,
     /// The tolerance of the whole solve, of which this may be a stage.
     pub final_tolerance: f64,
-    /// Memory of the sums; its Hessian is that of the point if the point says so.
+    /// Buffers of the sums. They hold the Hessian of the current point if its `has_hessian` is
+    /// true.
     pub sums: &'a mut Sums<T>,
-    /// Work so far, in transforms of the set.
+    /// Work so far, in data passes.
     pub passes: &'a mut f64,
-    /// Whether the Hessian at the next point is wanted together with its gradient.
+    /// Whether the Hessian at the next point is requested together with its gradient.
     pub joint_hessian: bool,
 }
 
 /// A second-order model of the loss at a point: ⟨g, x⟩ + ½⟨x, H x⟩.
 pub(crate) trait QuadraticModel {
-    /// g.
+    /// Returns g.
     fn gradient(&self) -> &[f64];
 
-    /// An approximation of H⁻¹ r.
+    /// Writes an approximation of H⁻¹ r.
     fn precondition(&mut self, r: &[f64], out: &mut [f64]);
 
-    /// H x.
+    /// Writes H x.
     fn product(&mut self, x: &[f64], out: &mut [f64]) -> Result<(), Error>;
 
-    /// The shape of E where its entries are bounded: rows (and columns), and real numbers per entry.
+    /// Returns the shape of E if its entries are subject to a box constraint: the number of rows
+    /// (and columns), and of real numbers per entry.
     fn bounded_shape(&self) -> Option<(usize, usize)> {
         None
     }
 }
 
-/// A minimizer of the model, as far as conjugate gradients went.
+/// An approximate minimizer of the quadratic model.
 #[derive(Debug)]
 pub(crate) struct Direction {
-    /// x.
+    /// The minimizer x.
     pub x: Vec<f64>,
-    /// ⟨g, x⟩.
+    /// Slope ⟨g, x⟩.
     pub slope: f64,
-    /// ⟨x, H x⟩.
+    /// Curvature ⟨x, H x⟩.
     pub curvature: f64,
     /// Number of conjugate gradient iterations.
     pub iterations: usize,
 }
 
 impl Direction {
-    /// The change of the loss that the model predicts for a fraction of x, in the units of the gradient.
+    /// Returns the change of the loss that the model predicts for a fraction of x, in the units of
+    /// the gradient.
     pub fn predicted_change(&self, fraction: f64) -> f64 {
         fraction * (self.slope + 0.5 * fraction * self.curvature)
     }
 
-    /// ‖x‖.
+    /// Returns ‖x‖.
     pub fn norm(&self) -> f64 {
         self.x.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 }
 
-/// A step that was taken.
+/// An accepted step.
 pub(crate) struct StepResult<T: Scalar> {
-    /// Where it led.
+    /// The new point.
     pub point: Point<T>,
-    /// The fraction of the direction that was evaluated.
+    /// The fraction of the direction along which the line search was made.
     pub trial_fraction: f64,
     /// The fraction of the direction that was taken.
     pub accepted_fraction: f64,
     pub loss_change: f64,
-    /// Changes of the loss below this are rounding.
+    /// Bound of the rounding error of `loss_change`.
     pub rounding: f64,
 }
 
-/// How accurately the model is minimized.
+/// Accuracy to which the model is minimized.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CgLimits {
-    /// The residual, in the norm of the preconditioner, relative to the gradient: the forcing term of
-    /// an inexact Newton method.
+    /// Forcing term of the inexact Newton method: the largest residual relative to the gradient, in
+    /// the norm of the preconditioner.
     pub forcing_term: f64,
     pub max_iter: usize,
 }
 
-/// A loss that a truncated Newton method minimizes.
+/// A loss that the truncated Newton method minimizes.
 pub(crate) trait Objective<T: Scalar> {
-    /// The model at a point.
+    /// Builds the quadratic model at a point.
     fn model<'a>(
         &'a mut self,
         context: &'a mut Context<'_, T>,
         point: &'a Point<T>,
     ) -> Result<Box<dyn QuadraticModel + 'a>, Error>;
 
-    /// How accurately the model at a point is to be minimized.
+    /// Returns the accuracy to which the model at a point is minimized.
     fn cg_limits(&self, context: &Context<'_, T>, gradient_norm: f64) -> CgLimits;
 
-    /// Tries a fraction of a direction; None if it leads to no lower loss.
+    /// Tries a fraction of a direction; None if the loss does not decrease.
     fn try_step(
         &mut self,
         context: &mut Context<'_, T>,
@@ -121,22 +124,21 @@ pub(crate) trait Objective<T: Scalar> {
         fraction: f64,
     ) -> Result<Option<StepResult<T>>, Error>;
 
-    /// The B that a direction leads to, without evaluating it; None if only a search can
-    /// tell.
+    /// Returns the B after a full step without evaluating it; None if the step requires a search.
     fn full_step(&self, _: &Context<'_, T>, _: &Point<T>, _: &Direction) -> Option<Matrix<T>> {
         None
     }
 
-    /// After a failed step: whether another model is worth a trial.
+    /// Adjusts the model after a failed step, and returns whether it should be tried.
     fn retry(&mut self) -> bool {
         false
     }
 
-    /// Whether the length of steps is limited by a trust region.
+    /// Whether a trust region bounds the length of steps.
     fn has_trust_region(&self) -> bool {
         true
     }
 
-    /// Data passes that a model and that number of products with it took.
+    /// Returns the cost in data passes of a model with this number of products.
     fn passes(&self, p: usize, iterations: usize) -> f64;
 }

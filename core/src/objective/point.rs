@@ -1,7 +1,7 @@
-//! A point B: the loss, its first derivatives, and the rounding errors of the matrices there.
+//! A point B with its loss, first derivatives, and the rounding errors of the transformed matrices.
 
 use super::least_squares::wedge;
-use super::rounding::{CarriedErrors, Drift};
+use super::rounding::{Drift, ErrorVariances};
 use crate::Error;
 use crate::backend::{Backend, Fit, Request, Statistics, Summary, Sums, Update};
 use crate::choices::Method;
@@ -9,22 +9,24 @@ use crate::error::{InitProblem, Remedy};
 use crate::linalg::{self, Matrix, Scalar};
 use crate::settings::Settings;
 
-/// Where a solve is.
+/// An evaluated point of a solve.
 #[derive(Clone, Debug)]
 pub(crate) struct Point<T = f64> {
     pub b: Matrix<T>,
     pub loss: f64,
-    /// Gradient and Γ of the loss or, for methods that solve another equation, its residual.
+    /// Gradient and Γ of the loss. For U-WEDGE and FFDIAG, which solve another equation, the
+    /// residual and coefficients of that equation.
     pub statistics: Statistics<T>,
     /// Whether the sums hold the Hessian of this point.
     pub has_hessian: bool,
-    /// Whether the transformed matrices were computed from B, not updated from another point.
-    pub is_fresh: bool,
-    errors: CarriedErrors,
+    /// Whether the transformed matrices were computed from B rather than updated from another
+    /// point.
+    pub is_recomputed: bool,
+    errors: ErrorVariances,
 }
 
 impl<T: Scalar> Point<T> {
-    /// Evaluates B, with matrices computed from it.
+    /// Evaluates B with matrices computed from it.
     pub fn at(
         backend: &mut dyn Backend<T>,
         settings: &Settings,
@@ -32,11 +34,11 @@ impl<T: Scalar> Point<T> {
         sums: &mut Sums<T>,
         hessian: bool,
     ) -> Result<Self, Error> {
-        let errors = CarriedErrors::fresh(&b, &backend.summary().mean);
+        let errors = ErrorVariances::recomputed(&b, &backend.summary().mean);
         Self::evaluate(backend, settings, b, None, errors, sums, hessian)
     }
 
-    /// The point that an update leads to, or B close to it.
+    /// Evaluates the point that an update leads to. B may differ from it by rounding.
     pub fn updated(
         &self,
         backend: &mut dyn Backend<T>,
@@ -47,14 +49,15 @@ impl<T: Scalar> Point<T> {
         hessian: bool,
     ) -> Result<Self, Error> {
         let mut errors = self.errors.clone();
-        errors.step(&update.e, update.alpha, &update.scale);
+        errors.update(&update.e, update.alpha, &update.scale);
         if settings.orthogonal {
             errors.reorthogonalize(&b, &backend.summary().mean);
         }
         Self::evaluate(backend, settings, b, Some(update), errors, sums, hessian)
     }
 
-    /// The point that a sweep over pairs has led to, to which the backend has moved its matrices.
+    /// Evaluates the point after a sweep over pairs, which has already updated the matrices of the
+    /// backend.
     pub fn after_sweep(
         &self,
         backend: &mut dyn Backend<T>,
@@ -82,15 +85,15 @@ impl<T: Scalar> Point<T> {
         settings: &Settings,
         b: Matrix<T>,
         update: Option<Update<T>>,
-        errors: CarriedErrors,
+        errors: ErrorVariances,
         sums: &mut Sums<T>,
         hessian: bool,
     ) -> Result<Self, Error> {
-        let is_fresh = update.is_none();
-        let b_of_request = b.clone();
+        let is_recomputed = update.is_none();
+        let requested_b = b.clone();
         backend.evaluate(
             &Request::Point {
-                b: b_of_request,
+                b: requested_b,
                 update,
                 hessian,
             },
@@ -109,7 +112,7 @@ impl<T: Scalar> Point<T> {
             Method::Uwedge | Method::Ffdiag => {
                 let constant = summary.constant;
                 backend.evaluate(&Request::Wedge { b: b.clone() }, sums)?;
-                wedge::in_units_of(constant, wedge::sums(&sums.moments))
+                wedge::scaled_to_energy(constant, wedge::sums(&sums.moments))
             }
             _ => statistics,
         };
@@ -118,36 +121,36 @@ impl<T: Scalar> Point<T> {
             loss,
             statistics,
             has_hessian: hessian,
-            is_fresh,
+            is_recomputed,
             errors,
         })
     }
 
-    /// What is compared with the tolerance.
+    /// Returns the gradient norm ĝ that is compared with the tolerance.
     pub fn gradient_norm(&self, summary: &Summary<T>, settings: &Settings) -> f64 {
         let criterion = summary.criterion;
         criterion.stopping_measure(&self.statistics, settings.orthogonal, summary)
     }
 
-    /// What recomputing the matrices from B would be worth.
+    /// Compares the rounding errors of the matrices with those of recomputed ones.
     pub fn drift(&self, summary: &Summary<T>) -> Drift {
-        self.errors.compared_with_fresh(&self.b, &summary.mean)
+        self.errors.drift(&self.b, &summary.mean)
     }
 
-    /// How much larger than in fresh matrices the variance of rounding errors is, for matrices whose
-    /// components had power 1.
+    /// Returns the largest variance of rounding errors, relative to recomputed matrices whose
+    /// components have power 1.
     pub fn error_variance(&self) -> f64 {
-        self.errors.most()
+        self.errors.max()
     }
 
-    /// A bound of what rounding may change in an entry of the gradient.
+    /// Returns a bound of the rounding error of an entry of the gradient.
     pub fn gradient_error(&self, summary: &Summary<T>) -> f64 {
         self.errors.gradient_bound(&self.b, &summary.mean)
     }
 }
 
-/// B with the rows scaled as the criterion has them, unless rows are to keep their scale.
-pub(crate) fn in_gauge<T: Scalar>(
+/// Returns B with normalized rows, unless the settings keep their scale.
+pub(crate) fn normalized<T: Scalar>(
     summary: &Summary<T>,
     settings: &Settings,
     b: Matrix<T>,
@@ -155,25 +158,25 @@ pub(crate) fn in_gauge<T: Scalar>(
     if !settings.rescale || settings.orthogonal {
         return b;
     }
-    let gauge = summary.criterion.gauge(&b, &summary.mean);
-    b.scale_rows(&gauge)
+    let scale = summary.criterion.row_scale(&b, &summary.mean);
+    b.scale_rows(&scale)
 }
 
-/// How far two gradients are apart, measured as the gradient norm is.
-pub(crate) fn mean_gradient_change<T: Scalar>(
+/// Returns the norm of the difference of two gradients, in the measure of the stopping rule.
+pub(crate) fn gradient_distance<T: Scalar>(
     summary: &Summary<T>,
     settings: &Settings,
     before: &Statistics<T>,
     after: &Statistics<T>,
 ) -> f64 {
-    let mut change = after.clone();
-    let difference = change.gradient.as_mut_slice();
-    linalg::add_multiple(difference, -1.0, before.gradient.as_slice());
+    let mut difference = after.clone();
+    let entries = difference.gradient.as_mut_slice();
+    linalg::add_multiple(entries, -1.0, before.gradient.as_slice());
     let criterion = summary.criterion;
-    criterion.stopping_measure(&change, settings.orthogonal, summary)
+    criterion.stopping_measure(&difference, settings.orthogonal, summary)
 }
 
-/// The error for a set that was accepted by the criterion but is singular to rounding.
+/// Returns the error for a set that passed validation but is numerically singular.
 pub(crate) fn singular<T: Scalar>(summary: &Summary<T>) -> Error {
     let values = linalg::symmetric_eigenvalues(&summary.mean);
     match values {

@@ -1,11 +1,12 @@
-//! The quasi-Newton direction: the approximate Hessian falls apart into a 2×2 block for each pair,
-//! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] acting on E_ab and the conjugate of E_ba, and is solved pair by pair.
+//! The quasi-Newton direction. The approximate Hessian is block diagonal: it has one 2×2 block
+//! \[\[Γ_ab, 1\], \[1, Γ_ba\]\] per pair, which acts on E_ab and the conjugate of E_ba.
 
 use crate::backend::Statistics;
 use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
 
-/// −H̃⁻¹ G (equation 8 of the paper), with determinants Γ_ab Γ_ba − 1 lifted to `floor`.
+/// Returns −H̃⁻¹ G (equation 8 of Ablin, Cardoso & Gramfort 2019), with determinants Γ_ab Γ_ba − 1
+/// of at least `floor`.
 pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Matrix<T> {
     let Statistics { gradient, gamma } = statistics;
     let p = gradient.rows();
@@ -20,7 +21,8 @@ pub(crate) fn direction<T: Scalar>(statistics: &Statistics<T>, floor: f64) -> Ma
     e
 }
 
-/// Over rotations: the antihermitian E of entries −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
+/// Returns the quasi-Newton direction over rotations: the antihermitian E with entries
+/// −(G_ab − conj G_ba) / (Γ_ab + Γ_ba − Γ_aa − Γ_bb).
 pub(crate) fn rotation<T: Scalar>(
     criterion: Criterion,
     statistics: &Statistics<T>,
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_singular_block_gives_a_finite_descent_direction() {
+    fn singular_block_gives_a_finite_descent_direction() {
         let mut s = statistics();
         s.gamma = Matrix::from_rows(2, 2, vec![1.0, 1.0, 1.0, 1.0]);
         let e = direction(&s, 1e-4);
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn rotations_are_antisymmetric_descent_directions() {
+    fn rotation_is_an_antisymmetric_descent_direction() {
         let s = statistics();
         let e = rotation(Criterion::Likelihood, &s, 1e-4);
         assert_eq!(e[(0, 1)], -e[(1, 0)]);

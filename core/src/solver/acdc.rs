@@ -9,7 +9,7 @@ use crate::objective::Point;
 use crate::objective::least_squares::{FIT_PASSES, acdc, diagonalizer};
 use crate::report::StepKind;
 
-/// AC-DC.
+/// The method AC-DC.
 pub(super) struct Acdc;
 
 impl<T: Scalar> Stepper<T> for Acdc {
@@ -22,10 +22,10 @@ impl<T: Scalar> Stepper<T> for Acdc {
         let rows = state.sums.row_blocks();
         acdc::sweep(&mut a, rows, &state.point.statistics.gamma)?;
         let Some(b) = diagonalizer(&a) else {
-            state.is_dependent = true;
+            state.a_is_singular = true;
             return Ok(Iteration::Stalled);
         };
-        state.count(1.0 / 3.0 + FIT_PASSES);
+        state.add_passes(1.0 / 3.0 + FIT_PASSES);
         let (context, _) = state.context();
         let point = Point::at(context.backend, context.settings, b, context.sums, false)?;
         state.move_to_fit(point);

@@ -1,14 +1,14 @@
-//! From the last B to the result: canonical form, patterns, diagnostics.
+//! Assembly of the result from the final B: canonical form, patterns and diagnostics.
 
 use super::state::Outcome;
 use crate::Error;
 use crate::backend::{Backend, Request, Summary, Sums, Tables};
 use crate::linalg::{self, Matrix, Scalar};
-use crate::objective::{Point, identifiability, in_gauge, singular};
+use crate::objective::{Point, identifiability, normalized, singular};
 use crate::report::{Diagonalization, Identifiability};
 use crate::settings::Settings;
 
-/// Assembles the result.
+/// Assembles the result of a solve.
 pub(super) fn assemble<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
@@ -29,16 +29,17 @@ pub(super) fn assemble<T: Scalar>(
     let (b, point) = if is_last_point {
         (b, point)
     } else {
-        // Sweeps over pairs do not scale rows as ĝ has them.
-        let b = in_gauge(backend.summary(), settings, b);
+        // Sweeps over pairs do not normalize the rows, on whose scale ĝ depends.
+        let b = normalized(backend.summary(), settings, b);
         let point = Point::at(backend, settings, b.clone(), &mut sums, false);
         (b, unless_interrupted(point)?)
     };
     let criterion = backend.summary().criterion;
-    let normalizing = criterion.gauge(&b, &backend.summary().mean);
-    let mean_powers: Vec<f64> = normalizing.iter().map(|s| 1.0 / (s * s)).collect();
+    let normalization = criterion.row_scale(&b, &backend.summary().mean);
+    let mean_powers: Vec<f64> = normalization.iter().map(|s| 1.0 / (s * s)).collect();
     let log_det = linalg::log_abs_det(&b);
-    // Without another pass, the loss is that of the last record, and the order as it was.
+    // If this pass is interrupted, the loss is that of the last record, and components are not
+    // sorted.
     let request = Request::Components {
         b: b.clone(),
         mean_powers,
@@ -56,10 +57,10 @@ pub(super) fn assemble<T: Scalar>(
     let scale = if settings.orthogonal || !settings.canonical {
         vec![1.0; p]
     } else {
-        normalizing
+        normalization
     };
     let order = if settings.canonical {
-        linalg::descending(&variations)
+        linalg::argsort_descending(&variations)
     } else {
         (0..p).collect()
     };
@@ -67,7 +68,7 @@ pub(super) fn assemble<T: Scalar>(
         .as_ref()
         .map_or(Vec::new(), |t| residuals(backend.summary(), t, log_det));
     let powers = tables.map_or(Matrix::zeros(0, p), |tables| {
-        arranged(tables, &order, &scale)
+        sorted_powers(tables, &order, &scale)
     });
     let mut b = Matrix::from_fn(p, p, |a, c| b[(order[a], c)] * scale[order[a]]);
     let mut a = linalg::inverse(&b);
@@ -79,11 +80,11 @@ pub(super) fn assemble<T: Scalar>(
     if settings.canonical {
         make_largest_positive(&mut b, &mut a);
     }
-    // Powers that rounding has made negative leave no answer.
+    // Rounding may have made powers negative, so that the result contains NaN.
     if !(b.is_finite() && a.is_finite() && residuals.iter().all(|x| x.is_finite())) {
         return Err(singular(summary));
     }
-    let place = |component: usize| {
+    let position = |component: usize| {
         order
             .iter()
             .position(|o| *o == component)
@@ -94,7 +95,7 @@ pub(super) fn assemble<T: Scalar>(
             .as_ref()
             .and_then(|point| identifiability(criterion, &point.statistics.gamma))
             .map(|(margin, (x, y))| {
-                let (x, y) = (place(x), place(y));
+                let (x, y) = (position(x), position(y));
                 Identifiability {
                     margin,
                     pair: (x.min(y), x.max(y)),
@@ -119,16 +120,18 @@ pub(super) fn assemble<T: Scalar>(
     })
 }
 
-/// A solve that is interrupted takes no further pass, and keeps the point that was reached.
-fn unless_interrupted<T>(asked: Result<T, Error>) -> Result<Option<T>, Error> {
-    match asked {
+/// Returns None if the request was interrupted. An interrupted solve takes no further data pass,
+/// and returns the point that was reached.
+fn unless_interrupted<T>(response: Result<T, Error>) -> Result<Option<T>, Error> {
+    match response {
         Err(Error::Interrupted) => Ok(None),
-        asked => asked.map(Some),
+        response => response.map(Some),
     }
 }
 
-/// The powers of the components in their order and scale; in place, for there may be many.
-fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
+/// Returns the powers of the components in their order and scale. The table is modified in place
+/// because it may be large.
+fn sorted_powers(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
     let (n, mut powers) = (tables.constants.len(), tables.powers);
     let mut row = vec![0.0; order.len()];
     for out in powers.chunks_exact_mut(order.len()) {
@@ -139,7 +142,7 @@ fn arranged(tables: Tables, order: &[usize], scale: &[f64]) -> Matrix {
     Matrix::from_rows(n, order.len(), powers)
 }
 
-/// Each matrix's share of the loss, at a B of that log |det|.
+/// Returns the contribution of each matrix to the loss; `log_det` is log |det B|.
 fn residuals<T>(summary: &Summary<T>, tables: &Tables, log_det: f64) -> Vec<f64> {
     let p = tables.powers.len() / tables.constants.len();
     let matrices = tables.powers.chunks_exact(p).zip(&tables.constants);
@@ -151,8 +154,8 @@ fn residuals<T>(summary: &Summary<T>, tables: &Tables, log_det: f64) -> Vec<f64>
         .collect()
 }
 
-/// Flips components (if they are complex, turns their phases) so that the largest entry of each pattern,
-/// the first of those that tie, is real and positive.
+/// Changes the sign (if complex, the phase) of each component so that the largest entry of its
+/// pattern, or the first one among equals, is real and positive.
 fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
     for component in 0..b.rows() {
         let pattern = (0..a.rows()).map(|c| a[(c, component)]);
@@ -161,13 +164,13 @@ fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
         };
         b.row_mut(component).iter_mut().for_each(|x| *x *= phase);
         for c in 0..a.rows() {
-            let turned = a[(c, component)] * phase.conj();
-            // What makes the largest entry real leaves rounding in its imaginary part.
-            let rounding = turned.imaginary().abs() <= f64::EPSILON * turned.abs();
+            let rotated = a[(c, component)] * phase.conj();
+            // Remove the rounding error in the imaginary part of the largest entry.
+            let rounding = rotated.imaginary().abs() <= f64::EPSILON * rotated.abs();
             a[(c, component)] = if rounding {
-                T::from_real(turned.real())
+                T::from_real(rotated.real())
             } else {
-                turned
+                rotated
             };
         }
     }
@@ -177,10 +180,10 @@ fn make_largest_positive<T: Scalar>(b: &mut Matrix<T>, a: &mut Matrix<T>) {
 mod tests {
     use super::*;
 
-    /// A pattern such as (1, 1, −1), which a shared reference gives, keeps its sign when rounding makes
-    /// another of its entries the largest.
+    /// A pattern such as (1, 1, −1), which results from a common reference electrode, keeps its
+    /// sign when rounding makes another entry the largest.
     #[test]
-    fn rounding_does_not_decide_the_sign() {
+    fn sign_of_component_is_robust_to_rounding() {
         for nudge in [1.0 - 1e-12, 1.0, 1.0 + 1e-12] {
             for sign in [1.0, -1.0] {
                 let column = [1.0, 1.0 / nudge, -nudge].map(|x| sign * x);

@@ -1,4 +1,4 @@
-//! The solvers: one loop for all methods, stages before it, and further starts.
+//! The solvers: one loop for all methods, preceding stages, and restarts.
 
 mod acdc;
 mod assemble;
@@ -24,16 +24,16 @@ use crate::report::{Diagonalization, Observer, Status};
 use crate::settings::Settings;
 use newton::TruncatedNewton;
 use progress::Progress;
-use state::{Beginning, Iteration, Outcome, State, Step};
+use state::{InitialPoint, Iteration, Outcome, State, Step};
 
-/// Losses nearer than this, relative to their size, differ by rounding: which of two starts is better
-/// must not depend on it.
-pub(crate) const SAME_LOSS: f64 = 1e-12;
+/// Relative difference of losses below which two starts count as equally good, so that rounding
+/// does not decide which one is returned.
+pub(crate) const LOSS_ROUNDING: f64 = 1e-12;
 
-/// A result, and what other starts led to: their losses, and B in the coordinates of the set.
+/// The result, and the outcomes of the other starts: loss and B in the coordinates of the set.
 pub(crate) type Results<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
 
-/// The best result of all starts, and the others.
+/// Solves from all starting points and returns the best result, and the outcomes of the others.
 pub(crate) fn solve_starts<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
@@ -44,44 +44,44 @@ pub(crate) fn solve_starts<T: Scalar>(
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
     let reduction = backend.summary().reduction.as_ref();
-    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.allows_orthogonal()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(backend.summary(), settings.tol, observer);
-    let begun = stages::start(backend, settings, progress)?;
-    let first = solve_from(backend, settings, begun, progress)?;
+    let start = stages::start(backend, settings, progress)?;
+    let first = solve_from(backend, settings, start, progress)?;
     let (best, losses, others) = restarts::solve(backend, settings, first, progress)?;
     Ok((assemble::assemble(backend, settings, best, losses)?, others))
 }
 
-/// The solve from a start, unless it was to stop there.
+/// Solves from a starting point, unless the observer has stopped the solve before.
 fn solve_from<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
-    (beginning, stopped): stages::Begun<T>,
+    (initial, stopped): stages::PreparedStart<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
     if stopped {
-        let (mut state, _) = State::begin(backend, settings, beginning, false, progress)?;
+        let (mut state, _) = State::begin(backend, settings, initial, false, progress)?;
         state.stop();
         state.record(Step::START);
         return Ok(state.end(Status::Interrupted));
     }
-    solve(backend, settings, beginning, progress)
+    solve(backend, settings, initial, progress)
 }
 
-/// What a method does in each iteration.
+/// One iteration of an optimization method.
 trait Stepper<T: Scalar> {
-    /// Moves to a better point.
+    /// Moves to a better point, or reports why it cannot.
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error>;
 
-    /// Whether the Hessian at the start is wanted together with the gradient.
+    /// Whether the Hessian at the starting point should be requested together with the gradient.
     fn wants_joint_hessian(&self) -> bool {
         false
     }
 }
 
-fn stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
+fn create_stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn Stepper<T>> {
     match settings.method {
         Method::Newton if backend.summary().criterion.is_least_squares() => {
             let objective = Box::new(LeastSquares::new(backend, settings));
@@ -106,25 +106,25 @@ fn stepper<T: Scalar>(backend: &dyn Backend<T>, settings: &Settings) -> Box<dyn 
     }
 }
 
-/// One solve by one method.
+/// Solves from one starting point by one method.
 fn solve<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
-    beginning: Beginning<T>,
+    initial: InitialPoint<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let mut method = stepper(backend, settings);
+    let mut method = create_stepper(backend, settings);
     let joint = method.wants_joint_hessian();
-    let (mut state, step) = State::begin(backend, settings, beginning, joint, progress)?;
+    let (mut state, step) = State::begin(backend, settings, initial, joint, progress)?;
     let status = match iterate(&mut state, &mut *method, step) {
-        // In the middle of a pass: the last point is still there.
+        // The solve was interrupted within a data pass; the last point is still valid.
         Err(Error::Interrupted) if !state.history.is_empty() => Status::Interrupted,
         status => status?,
     };
     Ok(state.end(status))
 }
 
-/// The loop of all methods.
+/// Runs iterations until the solve ends. All methods use this loop.
 fn iterate<T: Scalar>(
     state: &mut State<'_, '_, T>,
     method: &mut dyn Stepper<T>,

@@ -1,8 +1,8 @@
-//! Pair by pair: Pham's algorithm and Jacobi rotations, one sweep over all pairs per iteration.
+//! Pham's algorithm and Jacobi rotations: one sweep over all pairs of components per iteration.
 //!
 //! Pham's algorithm: D.-T. Pham, "Joint approximate diagonalization of positive definite Hermitian
-//! matrices", SIAM J. Matrix Anal. Appl. 22 (2001). Each pair is transformed by the 2×2 matrix that
-//! decreases a bound of the likelihood. For the rotations see [`crate::init::rotation`].
+//! matrices", SIAM J. Matrix Anal. Appl. 22 (2001). Each pair is transformed by a 2×2 matrix that
+//! decreases an upper bound of the loss. The rotations are those of [`crate::init::rotation`].
 
 use super::Stepper;
 use super::state::{Iteration, State, Step};
@@ -14,14 +14,14 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::objective::Point;
 use crate::report::StepKind;
 
-/// The smallest ω − 1 of a pair, as in the original program.
+/// Lower bound of ω − 1 for a pair, as in Pham's original program.
 const MIN_DETERMINANT_ROOT: f64 = 1e-9;
-/// Rotations by smaller angles (in radians) are rounding.
+/// Rotations by angles below this, in radians, are skipped as rounding.
 const MIN_ANGLE: f64 = 1e-15;
-/// A sweep costs 4p³ flops per matrix, a transform 3p³.
+/// Cost of a sweep in data passes: 4p³ flops per matrix, compared with 3p³ for a transform.
 const SWEEP_PASSES: f64 = 4.0 / 3.0;
 
-/// Which steps a sweep is made of.
+/// A sweep over all pairs, by the kind of its steps.
 pub(super) enum Pairwise {
     Pham,
     Jacobi,
@@ -62,10 +62,10 @@ impl<T: Scalar> Stepper<T> for Pairwise {
             b = linalg::reorthogonalize(&b);
         }
         pairs.finish(b.clone());
-        state.count(SWEEP_PASSES);
+        state.add_passes(SWEEP_PASSES);
         let point = next_point(state, b)?;
         if !(point.loss.is_finite() && point.b.is_finite()) {
-            // Rounding has made a matrix singular: B stays where it was.
+            // A matrix has become numerically singular: keep the previous B.
             return Ok(Iteration::Stalled);
         }
         let change = point.loss - before;
@@ -82,8 +82,8 @@ impl<T: Scalar> Stepper<T> for Pairwise {
     }
 }
 
-/// The point that a sweep has led to. Its rows keep their scale, on which the steps do not depend; the
-/// statistics are those of rows scaled as usual.
+/// Evaluates the point after a sweep. The rows of B are not rescaled, since the steps do not depend
+/// on their scale, but the statistics are converted to normalized rows.
 fn next_point<T: Scalar>(state: &mut State<'_, '_, T>, b: Matrix<T>) -> Result<Point<T>, Error> {
     let before = state.point.clone();
     let (context, _) = state.context();
@@ -91,10 +91,10 @@ fn next_point<T: Scalar>(state: &mut State<'_, '_, T>, b: Matrix<T>) -> Result<P
     let mut point = before.after_sweep(context.backend, settings, b, context.sums)?;
     let summary = context.backend.summary();
     if settings.rescale && !settings.orthogonal {
-        let scale = summary.criterion.gauge(&point.b, &summary.mean);
-        for (a, by) in scale.iter().enumerate() {
-            for (c, to) in scale.iter().enumerate() {
-                let ratio = to / by;
+        let scale = summary.criterion.row_scale(&point.b, &summary.mean);
+        for (a, scale_a) in scale.iter().enumerate() {
+            for (c, scale_c) in scale.iter().enumerate() {
+                let ratio = scale_c / scale_a;
                 let statistics = &mut point.statistics;
                 statistics.gradient[(a, c)] = statistics.gradient[(a, c)] * ratio;
                 statistics.gamma[(a, c)] *= ratio * ratio;
@@ -104,10 +104,11 @@ fn next_point<T: Scalar>(state: &mut State<'_, '_, T>, b: Matrix<T>) -> Result<P
     Ok(point)
 }
 
-/// The transform of one pair: with ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 block
-/// [[Γ_ab, 1], [1, Γ_ba]], which acts on h_ab and the conjugate of h_ba, is solved, and
-/// I − 2h / (1 + √(1 − 4 h_ab h_ba)) is applied, which keeps the determinant's part of the loss exact.
-/// (For complex h see the divisor.) Also the decrease this predicts.
+/// Computes the transform of one pair, and the decrease of the loss that it predicts.
+///
+/// With ω = √(Γ_ab Γ_ba) and τ = √(Γ_ba / Γ_ab), the 2×2 system \[\[Γ_ab, 1\], \[1, Γ_ba\]\] is
+/// solved for h_ab and the conjugate of h_ba. The transform is I − 2h / (1 + √(1 − 4 h_ab h_ba)),
+/// for which the determinant term of the loss is exact.
 fn pham_step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let PairSums {
         gradient_ab,
@@ -122,7 +123,8 @@ fn pham_step<T: Scalar>(sums: PairSums<T>) -> (PairStep<T>, f64) {
     let minus = (left - right) / (omega - 1.0).max(MIN_DETERMINANT_ROOT);
     let (h_ab, h_ba) = (plus + minus, ((plus - minus) / tau).conj());
     let product = h_ab * h_ba;
-    // With q = 4 h_ab h_ba: 1 + √(1 − q) for real q, in general 1 + ½ i Im q + √(1 − Re q − ¼ (Im q)²).
+    // The divisor with q = 4 h_ab h_ba is 1 + √(1 − q) for real q, and in general
+    // 1 + ½ i Im q + √(1 − Re q − ¼ (Im q)²).
     let imaginary = 0.5 * product.imaginary();
     let root = (1.0 - product.real() - imaginary * imaginary)
         .max(0.0)
@@ -142,8 +144,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_solves_the_block_of_its_pair() {
-        // With h twice the solution x of [[Γ_ab, 1], [1, Γ_ba]] x = g, as in the original program.
+    fn pham_step_solves_the_two_by_two_block() {
+        // h is twice the solution x of [[Γ_ab, 1], [1, Γ_ba]] x = g, as in Pham's original program.
         let sums = PairSums {
             gradient_ab: 0.02,
             gradient_ba: -0.01,
@@ -151,7 +153,7 @@ mod tests {
             gamma_ba: 1.5,
         };
         let (PairStep::Shear { ab, ba }, decrement) = pham_step(sums) else {
-            panic!("a shear");
+            panic!("Pham's step is a shear");
         };
         let determinant = 2.0 * 1.5 - 1.0;
         let x = (

@@ -1,4 +1,4 @@
-//! What an observer is told, whichever start and stage of a solve it comes from.
+//! Progress reports to the observer, from all starts and stages of a solve.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -8,42 +8,43 @@ use crate::data::Reduction;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::report::{Observer, Record, Stage};
 
-/// The best start so far.
+/// The best outcome so far, against which a running solve is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestSoFar {
     pub loss: f64,
-    /// A further start is given up where its loss, less this multiple of the decrease that the quadratic
-    /// model predicts, is above.
-    pub reach: f64,
+    /// Multiple of the predicted decrease that a solve may still gain. A solve is stopped early if
+    /// its loss minus this gain exceeds `loss`.
+    pub gain_factor: f64,
 }
 
-/// An observer, and where in a solve the records come from that it is shown.
+/// The observer, and the start and stage to which its records belong.
 pub(super) struct Progress<'o, T> {
-    /// The number of the start.
+    /// Number of the start.
     pub start: usize,
     pub stage: Stage,
-    /// The tolerance of the whole solve.
+    /// Tolerance of the whole solve.
     pub final_tolerance: f64,
-    /// What a further start has to beat, if it is given up where it is not expected to.
-    pub to_beat: Option<BestSoFar>,
+    /// The best outcome so far, if restarts are stopped early when they are not expected to improve
+    /// on it.
+    pub best_so_far: Option<BestSoFar>,
     observer: &'o mut dyn Observer<T>,
     clock: Instant,
-    /// From the channels to the coordinates of the solver, if these differ.
+    /// The transformation from the channels to the coordinates of the solver, if these differ.
     frame: Option<Matrix<T>>,
 }
 
-/// What several starts have in common.
+/// State that solves from several starts share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared<T> {
     stage: Stage,
     final_tolerance: f64,
-    to_beat: Option<BestSoFar>,
+    best_so_far: Option<BestSoFar>,
     clock: Instant,
     frame: Option<Matrix<T>>,
 }
 
 impl<T: Scalar> Shared<T> {
-    /// Of one of the starts, followed by an observer of its own.
+    /// Returns the progress of one of the starts, with its own observer.
     pub fn for_start<'b>(
         &self,
         start: usize,
@@ -53,7 +54,7 @@ impl<T: Scalar> Shared<T> {
             start,
             stage: self.stage,
             final_tolerance: self.final_tolerance,
-            to_beat: self.to_beat,
+            best_so_far: self.best_so_far,
             observer,
             clock: self.clock,
             frame: self.frame.clone(),
@@ -62,7 +63,7 @@ impl<T: Scalar> Shared<T> {
 }
 
 impl<'o, T: Scalar> Progress<'o, T> {
-    /// A solve of a set begins now.
+    /// Returns the progress of a new solve, whose clock starts now.
     pub fn new(
         summary: &Summary<T>,
         final_tolerance: f64,
@@ -72,14 +73,14 @@ impl<'o, T: Scalar> Progress<'o, T> {
             start: 0,
             stage: Stage::Full,
             final_tolerance,
-            to_beat: None,
+            best_so_far: None,
             observer,
             clock: Instant::now(),
             frame: summary.reduction.as_ref().map(Reduction::filters).cloned(),
         }
     }
 
-    /// A stage of the solve, in the coordinates that B leads to if there is one.
+    /// Returns the progress of a stage, which is in the coordinates after B if there is one.
     pub fn for_stage(&mut self, stage: Stage, b: Option<&Matrix<T>>) -> Progress<'_, T> {
         let frame = match (b, &self.frame) {
             (Some(b), Some(frame)) => Some(linalg::product(b, frame)),
@@ -90,35 +91,36 @@ impl<'o, T: Scalar> Progress<'o, T> {
             start: self.start,
             stage,
             final_tolerance: self.final_tolerance,
-            to_beat: self.to_beat,
+            best_so_far: self.best_so_far,
             observer: &mut *self.observer,
             clock: self.clock,
             frame,
         }
     }
 
-    /// What several starts that are solved at a time have in common.
+    /// Returns the state that starts solved in parallel share.
     pub fn shared(&self) -> Shared<T> {
         Shared {
             stage: self.stage,
             final_tolerance: self.final_tolerance,
-            to_beat: self.to_beat,
+            best_so_far: self.best_so_far,
             clock: self.clock,
             frame: self.frame.clone(),
         }
     }
 
-    /// Shows a record of one of several starts: B is in the channels already.
+    /// Passes a record of one of several parallel starts to the observer; its B acts on the
+    /// channels.
     pub fn forward(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         self.observer.observe(record, b)
     }
 
-    /// Seconds since the solve began.
+    /// Returns the time since the solve began, in seconds.
     pub fn seconds(&self) -> f64 {
         self.clock.elapsed().as_secs_f64()
     }
 
-    /// Shows a point to the observer, B in the channels of the input.
+    /// Passes a point to the observer, with B transformed to act on the channels of the input.
     pub fn show(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         match &self.frame {
             Some(frame) => self.observer.observe(record, &linalg::product(b, frame)),
@@ -126,11 +128,11 @@ impl<'o, T: Scalar> Progress<'o, T> {
         }
     }
 
-    /// Whether a further start is not expected to end lower than the best one. Losses on a sample
-    /// compare with no other.
-    pub fn cannot_win(&self, last: &Record) -> bool {
+    /// Whether a restart is not expected to reach a lower loss than the best one. Losses on a
+    /// sample are not comparable.
+    pub fn cannot_improve(&self, last: &Record) -> bool {
         let comparable = last.iteration > 0 && self.stage != Stage::Sample;
-        let best = self.to_beat.filter(|_| comparable);
-        best.is_some_and(|best| last.loss - best.reach * last.decrement > best.loss)
+        let best = self.best_so_far.filter(|_| comparable);
+        best.is_some_and(|best| last.loss - best.gain_factor * last.decrement > best.loss)
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct QuasiNewton;
 impl<T: Scalar> Stepper<T> for QuasiNewton {
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
         let (mut context, point) = state.context();
-        let found = if context.settings.orthogonal {
+        let step_result = if context.settings.orthogonal {
             let criterion = context.backend.summary().criterion;
             let floor = context.settings.lambda_min;
             let e = quasi_newton::rotation(criterion, &point.statistics, floor);
@@ -24,7 +24,7 @@ impl<T: Scalar> Stepper<T> for QuasiNewton {
         } else {
             backtrack(&mut context, point)?
         };
-        let Some(result) = found else {
+        let Some(result) = step_result else {
             return Ok(Iteration::Stalled);
         };
         let length = result.accepted_fraction;
@@ -33,7 +33,7 @@ impl<T: Scalar> Stepper<T> for QuasiNewton {
     }
 }
 
-/// A step over all invertible B; None if the loss does not decrease.
+/// Takes a step over all invertible B by backtracking; None if the loss does not decrease.
 fn backtrack<T: Scalar>(
     context: &mut Context<'_, T>,
     point: &Point<T>,
@@ -42,7 +42,7 @@ fn backtrack<T: Scalar>(
     let e = quasi_newton::direction(&point.statistics, settings.lambda_min);
     *context.passes += 1.0;
     let mut line = Line::new(context.backend, &point.b, &e, context.sums)?;
-    let rounding = line.noise;
+    let rounding = line.rounding;
     let Some(trial) = line.backtrack(settings.max_halvings)? else {
         return Ok(None);
     };

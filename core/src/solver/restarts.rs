@@ -1,8 +1,9 @@
-//! Further starts.
+//! Restarts: solves from additional starting points.
 //!
-//! Starts come in rounds: all of a round begin at the best point so far, with some of its components
-//! mixed, and are solved independently of each other, several at a time where a set in memory is small.
-//! A start is given up where it is not expected to end lower than the best one.
+//! Restarts come in rounds. All solves of a round start at the best point so far with some of its
+//! components mixed, and are independent of each other; if the set is small and in memory, they run
+//! in parallel. A solve is stopped early if it is not expected to reach a lower loss than the best
+//! one.
 
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -19,39 +20,41 @@ use crate::settings::Settings;
 use crate::threads::Workers;
 use crate::{Criterion, Error};
 
-/// How many starts begin at the same point. More would use more threads, and know less of each other.
-const ROUND: usize = 5;
-/// What is left to gain for a further start, in predicted decreases: in 110 solves of MEG sets it was 2
-/// to 6 times as much while ĝ > 0.01.
-const REACH: f64 = 6.5;
+/// Number of restarts per round. Larger rounds use more threads, but benefit less from earlier
+/// results.
+const RESTARTS_PER_ROUND: usize = 5;
+/// Multiple of the predicted decrease that a solve is expected to gain at most. In 110 solves of
+/// MEG sets the actual gain was 2 to 6 times the predicted decrease while ĝ > 0.01.
+const MAX_GAIN_FACTOR: f64 = 6.5;
 
-/// The best outcome, the losses of all starts, and the outcomes of the others if they are compared.
+/// The best outcome, the losses of all starts, and loss and B of the other starts if they are
+/// needed for the stability.
 type Solved<T> = (Outcome<T>, Vec<f64>, Vec<(f64, Matrix<T>)>);
 
-/// Solves the further starts that the settings ask for.
+/// Runs the restarts that the settings request.
 pub(super) fn solve<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
     first: Outcome<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Solved<T>, Error> {
-    // Where stability is asked for, all starts are solved to their end.
-    let compared = settings.n_resamples > 0 || settings.sort_by == SortBy::Stability;
-    let given_up = !compared
+    // The stability needs all solves to run to their end.
+    let measures_stability = settings.n_resamples > 0 || settings.sort_by == SortBy::Stability;
+    let stops_early = !measures_stability
         && settings.method == Method::Newton
         && backend.summary().criterion == Criterion::Likelihood
         && !settings.orthogonal;
     let (mut best, mut losses, mut others) = (first, Vec::new(), Vec::new());
     losses.push(best.loss());
     while best.status != Status::Interrupted && losses.len() <= settings.n_restarts {
-        let starts = losses.len()..(losses.len() + ROUND).min(settings.n_restarts + 1);
-        progress.to_beat = given_up.then(|| BestSoFar {
+        let starts = losses.len()..(losses.len() + RESTARTS_PER_ROUND).min(settings.n_restarts + 1);
+        progress.best_so_far = stops_early.then(|| BestSoFar {
             loss: best.loss(),
-            reach: REACH,
+            gain_factor: MAX_GAIN_FACTOR,
         });
-        // The backend leaves the best point.
+        // The sums of the backend will no longer be those of the best point.
         best.point = None;
-        let (outcomes, stopped) = match round(backend, settings, &best.b, starts, progress) {
+        let (outcomes, stopped) = match solve_round(backend, settings, &best.b, starts, progress) {
             Err(Error::Interrupted) => {
                 best.status = Status::Interrupted;
                 break;
@@ -77,14 +80,23 @@ pub(super) fn solve<T: Scalar>(
             best.status = Status::Interrupted;
         }
     }
-    progress.to_beat = None;
-    // Starts that were given up would leave only those that agree.
-    Ok((best, losses, if compared { others } else { Vec::new() }))
+    progress.best_so_far = None;
+    // If solves may be stopped early, the others are not a fair sample of the local minima.
+    Ok((
+        best,
+        losses,
+        if measures_stability {
+            others
+        } else {
+            Vec::new()
+        },
+    ))
 }
 
-/// The outcomes of some starts that begin at the same point, and whether the observer asked to stop: then
-/// they may be fewer. Starts that are solved at a time may have ended before the observer hears of them.
-fn round<T: Scalar>(
+/// Solves one round. Returns the outcomes, and whether the observer stopped the solve; then there
+/// may be fewer outcomes. Solves that run in parallel may have ended before the observer receives
+/// their records.
+fn solve_round<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
     best: &Matrix<T>,
@@ -109,8 +121,8 @@ fn round<T: Scalar>(
     };
     let first = starts.start;
     let shared = progress.shared();
-    let job = |k: usize, tell: &mut dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()>| {
-        let mut observer = |record: &Record, b: &Matrix<T>| tell(Some((record.clone(), b.clone())));
+    let job = |k: usize, emit: &mut dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()>| {
+        let mut observer = |record: &Record, b: &Matrix<T>| emit(Some((record.clone(), b.clone())));
         let mut backend = InMemory::with_workers(set, Workers::One);
         let progress = &mut shared.for_start(first + k, &mut observer);
         solve_start(&mut backend, settings, best, progress)
@@ -130,6 +142,6 @@ fn solve_start<T: Scalar>(
     best: &Matrix<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let begun = stages::restart(backend, settings, best, progress)?;
-    solve_from(backend, settings, begun, progress)
+    let start = stages::restart(backend, settings, best, progress)?;
+    solve_from(backend, settings, start, progress)
 }

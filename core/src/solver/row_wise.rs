@@ -1,13 +1,13 @@
 //! Alternating minimization over the rows of B, for the likelihood.
 //!
-//! The family of Todros & Tabrikian ("Blind separation of independent sources using Gaussian mixture
-//! model", IEEE Trans. Signal Process. 55, 2007) and of Ono's iterative projection ("Stable and fast
-//! update rules for independent vector analysis", WASPAA 2011). With Q_a = Σ_i w_i Cⁱ / (b_a Cⁱ b_aᴴ)
-//! and c_a column a of B⁻¹, the loss is bounded from above by a quadratic in row a that touches it
-//! there, since log x ≤ log x₀ + x/x₀ − 1. Its minimizer is b_a ← (Q_a⁻¹ c_a)ᴴ / √(c_aᴴ Q_a⁻¹ c_a), so
-//! the loss never increases. Q_a depends on row a alone: one pass yields those of all rows, and a sweep
-//! updates the rows one after the other, at O(np³ + p⁴). In the coordinates Dⁱ = B Cⁱ Bᴴ, which are
-//! used here, Q_a is Σ_i w_i Dⁱ / Dⁱ_aa, and the rows are those of the identity.
+//! The family of Todros & Tabrikian ("Blind separation of independent sources using Gaussian
+//! mixture model", IEEE Trans. Signal Process. 55, 2007) and of Ono's iterative projection ("Stable
+//! and fast update rules for independent vector analysis", WASPAA 2011). With Q_a = Σ_i w_i Cⁱ /
+//! (b_a Cⁱ b_aᴴ) and c_a column a of B⁻¹, the loss is majorized by a quadratic function of row a,
+//! since log x ≤ log x₀ + x/x₀ − 1. Its minimizer is b_a ← (Q_a⁻¹ c_a)ᴴ / √(c_aᴴ Q_a⁻¹ c_a), so the
+//! loss never increases. Q_a depends on row a only: one data pass computes the matrices Q_a of all
+//! rows, and a sweep updates the rows in turn, at a cost of O(np³ + p⁴). The implementation uses
+//! the coordinates Dⁱ = B Cⁱ Bᴴ, in which Q_a = Σ_i w_i Dⁱ / Dⁱ_aa and B is the identity.
 //!
 //! Convergence is linear, and slower than that of the other methods.
 
@@ -17,14 +17,14 @@ use crate::Error;
 use crate::backend::Request;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::objective::Point;
-use crate::objective::in_gauge;
 use crate::objective::least_squares::acdc::entry;
+use crate::objective::normalized;
 use crate::report::StepKind;
 
 /// The row-wise method.
 pub(super) struct RowWise;
 
-/// The transform of all matrices and the weighted sums over them.
+/// Cost of a sweep in data passes: the transform of all matrices, and weighted sums over them.
 const SWEEP_PASSES: f64 = 1.0 + 1.0 / 3.0;
 
 impl<T: Scalar> Stepper<T> for RowWise {
@@ -39,8 +39,8 @@ impl<T: Scalar> Stepper<T> for RowWise {
         let Some(m) = sweep(p, q) else {
             return Ok(Iteration::Stalled);
         };
-        state.count(SWEEP_PASSES);
-        let b = in_gauge(
+        state.add_passes(SWEEP_PASSES);
+        let b = normalized(
             state.backend.summary(),
             state.settings,
             linalg::product(&m, &b),
@@ -51,7 +51,7 @@ impl<T: Scalar> Stepper<T> for RowWise {
         let criterion = context.backend.summary().criterion;
         let rounding = criterion.rounding(p, context.sums.numbers()[0]);
         let change = next.loss - before;
-        // False for NaN.
+        // NaN does not count as a descent.
         let descends = change <= rounding;
         if !descends {
             return Ok(Iteration::Stalled);
@@ -61,7 +61,8 @@ impl<T: Scalar> Stepper<T> for RowWise {
     }
 }
 
-/// The rows after one sweep, from the identity and the matrices Q_a; None if one is singular.
+/// Runs one sweep from the identity with the matrices Q_a, and returns the rows; None if a Q_a is
+/// singular.
 fn sweep<T: Scalar>(p: usize, q: impl Fn(usize) -> Matrix<T>) -> Option<Matrix<T>> {
     let (mut rows, mut inverse) = (Matrix::<T>::identity(p), Matrix::<T>::identity(p));
     for a in 0..p {
@@ -75,7 +76,8 @@ fn sweep<T: Scalar>(p: usize, q: impl Fn(usize) -> Matrix<T>) -> Option<Matrix<T
         let row: Vec<T> = (0..p)
             .map(|k| solution[(k, 0)].conj() * (1.0 / norm))
             .collect();
-        // Row a changes by δ: the inverse by −(B⁻¹e_a)(δ B⁻¹) / (1 + δ B⁻¹ e_a).
+        // If row a changes by δ, B⁻¹ changes by −(B⁻¹e_a)(δ B⁻¹) / (1 + δ B⁻¹ e_a)
+        // (Sherman–Morrison).
         let change: Vec<T> = row.iter().zip(rows.row(a)).map(|(x, y)| *x - *y).collect();
         let change = Matrix::from_rows(1, p, change);
         let image = linalg::product(&change, &inverse);
@@ -96,7 +98,8 @@ mod tests {
     use crate::init::SplitMix;
     use crate::linalg::c64;
 
-    /// The row updated last is b_a = (Q_a⁻¹ c_a)ᴴ / √(c_aᴴ Q_a⁻¹ c_a): B Q_a b_aᴴ is a unit vector.
+    /// The last updated row is b_a = (Q_a⁻¹ c_a)ᴴ / √(c_aᴴ Q_a⁻¹ c_a), so that B Q_a b_aᴴ is a unit
+    /// vector.
     fn assert_last_row_is_optimal<T: Scalar>() {
         let p = 4;
         let q = |a: usize| {
@@ -110,8 +113,8 @@ mod tests {
         let rows = sweep::<T>(p, q).unwrap();
         let last = Matrix::from_rows(1, p, rows.row(p - 1).to_vec());
         let half = linalg::product(&rows, &q(p - 1));
-        let found = linalg::product_adjoint(&half, &last);
-        for (k, x) in found.as_slice().iter().enumerate() {
+        let products = linalg::product_adjoint(&half, &last);
+        for (k, x) in products.as_slice().iter().enumerate() {
             let expected = T::from_real(f64::from(u8::from(k == p - 1)));
             assert!((*x - expected).abs() < 1e-12, "{x:?}");
         }

@@ -1,45 +1,45 @@
-//! The state that all methods share: the current point, the history, and when a solve ends.
+//! The state of a solve, which all methods share: current point, history and termination tests.
 
 use super::progress::Progress;
 use crate::Error;
 use crate::backend::{Backend, Sums};
 use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
-use crate::objective::least_squares::{is_cancelled, is_collinear, wedge};
-use crate::objective::{Context, Point, in_gauge, quasi_newton, singular};
+use crate::objective::least_squares::{is_canceled, is_collinear, wedge};
+use crate::objective::{Context, Point, normalized, quasi_newton, singular};
 use crate::report::{Record, Stage, Status, StepKind};
 use crate::settings::Settings;
 use crate::tuning::TUNING;
 
-/// Where a solve begins.
-pub(super) struct Beginning<T> {
+/// The point at which a solve begins.
+pub(super) struct InitialPoint<T> {
     pub b: Matrix<T>,
-    /// Work so far, in transforms of the set.
+    /// Work so far, in data passes.
     pub passes: f64,
-    /// The records so far, the last one being that of B.
-    pub earlier: Vec<Record>,
-    /// Whether B is recorded again, as it is measured now.
+    /// The records so far; the last one belongs to B.
+    pub history: Vec<Record>,
+    /// Whether the last record is replaced by a new evaluation of B.
     pub record_again: bool,
 }
 
-impl<T> Beginning<T> {
+impl<T> InitialPoint<T> {
     pub fn at(b: Matrix<T>) -> Self {
         Self {
             b,
             passes: 0.0,
-            earlier: Vec::new(),
+            history: Vec::new(),
             record_again: true,
         }
     }
 }
 
-/// What a method has done in one iteration.
+/// Outcome of one iteration of a method.
 pub(super) enum Iteration {
-    /// Moved to another point.
+    /// The method moved to another point.
     Moved(Step),
-    /// Found no lower loss.
+    /// The method found no lower loss.
     Stalled,
-    /// Ended the solve, at a point that need not have been evaluated.
+    /// The method ended the solve, possibly at a point that was not evaluated.
     Ended(Status),
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Step {
     /// The fraction of the direction that was taken.
     pub length: f64,
     pub cg_iterations: usize,
-    /// The decrease that the step itself predicted, if the method knows better than the quadratic
+    /// The decrease predicted by the method itself, if that is more accurate than the quadratic
     /// model at the point reached.
     pub decrement: Option<f64>,
 }
 
 impl Step {
-    /// No step: the point is the start.
+    /// No step: the point is the starting point.
     pub const START: Self = Self::new(StepKind::Init, 0.0);
 
     pub const fn new(kind: StepKind, length: f64) -> Self {
@@ -68,7 +68,7 @@ impl Step {
         }
     }
 
-    /// The step that led to a recorded point.
+    /// Returns the step that led to a recorded point.
     fn to(record: &Record) -> Self {
         Self {
             cg_iterations: record.cg_iterations,
@@ -77,10 +77,10 @@ impl Step {
     }
 }
 
-/// How one solve ended.
+/// Outcome of a solve from one starting point.
 pub(super) struct Outcome<T> {
     pub b: Matrix<T>,
-    /// The point, if B is the last one that was evaluated.
+    /// The point at B, if it is the last one that was evaluated.
     pub point: Option<Point<T>>,
     pub status: Status,
     pub history: Vec<Record>,
@@ -93,60 +93,61 @@ impl<T> Outcome<T> {
         self.history.last().map_or(f64::INFINITY, |r| r.loss)
     }
 
-    /// Whether it is better than another, by more than rounding.
+    /// Whether its loss is lower than that of another outcome, by more than rounding.
     pub fn is_lower(&self, other: &Self) -> bool {
-        self.loss() < other.loss() - super::SAME_LOSS * (1.0 + other.loss().abs())
+        self.loss() < other.loss() - super::LOSS_ROUNDING * (1.0 + other.loss().abs())
     }
 }
 
-/// A solve under way.
+/// State of a running solve.
 pub(super) struct State<'a, 'o, T: Scalar> {
     pub backend: &'a mut dyn Backend<T>,
     pub settings: &'a Settings,
     pub point: Point<T>,
     pub history: Vec<Record>,
     pub sums: Sums<T>,
-    /// Whether the Hessian at the next point is wanted together with its gradient.
+    /// Whether the Hessian at the next point should be requested together with its gradient.
     pub joint_hessian: bool,
-    /// Whether a step has led to an A without an inverse.
-    pub is_dependent: bool,
-    /// Where the solve ends, if that point was not evaluated, and the step that led there if it comes
-    /// after the last record.
+    /// Whether a step has led to a singular A.
+    pub a_is_singular: bool,
+    /// The final B, if it was not evaluated, and the step from the last recorded point to it, if
+    /// there is one.
     pub unevaluated: Option<(Matrix<T>, Option<Step>)>,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
-    /// The point of smallest gradient since changes of the loss became rounding.
+    /// The point of smallest gradient norm since changes of the loss fell below rounding.
     best: Option<(f64, Matrix<T>)>,
-    /// Number of iterations without a smaller gradient since then.
+    /// Number of iterations since then without a decrease of the gradient norm.
     stalled: usize,
-    /// How often the gradient turned out to be above the tolerance once it was recomputed.
+    /// Number of times that a recomputed gradient norm exceeded the tolerance.
     pub(super) failed_confirmations: usize,
-    /// The measured rounding error of the gradient; zero if it was not measured, or does not matter.
+    /// The measured rounding error of the gradient; zero if it was not measured or is negligible.
     pub(super) gradient_rounding: f64,
-    /// How many of the last points were fits with components that cancel each other.
-    cancelled: usize,
+    /// Number of consecutive points at which components of a fit cancel each other.
+    canceled: usize,
     is_stopped: bool,
 }
 
 impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
-    /// Evaluates the start; also returns the step that led there if it is still to be recorded.
+    /// Evaluates the starting point. Also returns the step that led there if it is still to be
+    /// recorded.
     pub fn begin(
         backend: &'a mut dyn Backend<T>,
         settings: &'a Settings,
-        beginning: Beginning<T>,
+        initial: InitialPoint<T>,
         joint_hessian: bool,
         progress: &'a mut Progress<'o, T>,
     ) -> Result<(Self, Option<Step>), Error> {
-        let Beginning {
+        let InitialPoint {
             b,
             passes,
-            earlier: mut history,
+            mut history,
             record_again,
-        } = beginning;
+        } = initial;
         let step = record_again.then(|| history.pop().map_or(Step::START, |last| Step::to(&last)));
-        // A stage begins exactly where the solve is.
+        // A stage begins exactly at the current point of the solve, which is not rescaled.
         let b = if record_again {
-            in_gauge(backend.summary(), settings, b)
+            normalized(backend.summary(), settings, b)
         } else {
             b
         };
@@ -162,7 +163,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             history,
             sums,
             joint_hessian,
-            is_dependent: false,
+            a_is_singular: false,
             unevaluated: None,
             progress,
             passes: 1.0 + passes,
@@ -170,18 +171,18 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             stalled: 0,
             failed_confirmations: 0,
             gradient_rounding: 0.0,
-            cancelled: 0,
+            canceled: 0,
             is_stopped: false,
         };
         Ok((state, step))
     }
 
-    /// The gradient norm; no smaller than what rounding is known to change in it.
+    /// Returns the gradient norm, or its measured rounding error if that is larger.
     pub fn gradient_norm(&self) -> f64 {
         let computed = self
             .point
             .gradient_norm(self.backend.summary(), self.settings);
-        // `max` would lose NaN.
+        // `f64::max` would ignore NaN.
         if computed < self.gradient_rounding {
             self.gradient_rounding
         } else {
@@ -189,7 +190,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         }
     }
 
-    /// What a step needs besides the point.
+    /// Returns the context of a step, and the current point.
     pub fn context(&mut self) -> (Context<'_, T>, &Point<T>) {
         let context = Context {
             backend: &mut *self.backend,
@@ -202,13 +203,13 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         (context, &self.point)
     }
 
-    /// Counts work, in transforms of the set.
-    pub fn count(&mut self, passes: f64) {
+    /// Adds to the work counter, in data passes.
+    pub fn add_passes(&mut self, passes: f64) {
         self.passes += passes;
     }
 
-    /// Records the point that a step has led to, shows it to the observer, and returns why the solve
-    /// ends here, if it does.
+    /// Records the point that a step has led to and passes it to the observer. Returns the status
+    /// if the solve ends here.
     pub fn record(&mut self, step: Step) -> Option<Status> {
         if self.gradient_is_not_finite() {
             return Some(self.final_status(Status::Stalled));
@@ -219,7 +220,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             stage: self.progress.stage,
             iteration: self.history.len(),
             seconds: self.progress.seconds(),
-            loss: criterion.without_negative_rounding(self.point.loss),
+            loss: criterion.clip_negative_rounding(self.point.loss),
             gradient_norm: self.gradient_norm(),
             decrement: step.decrement.unwrap_or_else(|| self.decrement()),
             kind: step.kind,
@@ -227,13 +228,14 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             cg_iterations: step.cg_iterations,
             passes: self.passes,
         });
-        self.cancelled = if self.is_cancelled() {
-            self.cancelled + 1
+        self.canceled = if self.is_canceled() {
+            self.canceled + 1
         } else {
             0
         };
         let mut status = self.status();
-        // The last point of the stage in single precision is recorded again in double precision.
+        // The observer does not see the last point of a stage in single precision, which is
+        // recorded again in double precision.
         if !self.is_stopped && (status.is_none() || self.progress.stage != Stage::Single) {
             self.is_stopped = self.show().is_break();
             status = self.status();
@@ -241,7 +243,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         status.map(|status| self.final_status(status))
     }
 
-    /// The observer has asked to stop: it is shown no further record.
+    /// Stops the solve at the observer's request; it receives no further records.
     pub fn stop(&mut self) {
         self.is_stopped = true;
     }
@@ -251,7 +253,8 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.progress.show(record, &self.point.b)
     }
 
-    /// ½ ⟨G, H̃⁻¹ G⟩, which does not depend on the scale of rows.
+    /// Returns the predicted decrease ½ ⟨G, H̃⁻¹ G⟩ of the quasi-Newton model, which does not
+    /// depend on the scale of the rows of B.
     fn decrement(&self) -> f64 {
         let floor = self.settings.lambda_min;
         let (summary, statistics) = (self.backend.summary(), &self.point.statistics);
@@ -270,7 +273,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         }
     }
 
-    /// Why the solve ends at the last record, if it does.
+    /// Returns the status if the solve ends at the last record.
     fn status(&self) -> Option<Status> {
         let last = self.history.last().expect("a point is recorded first");
         let is_single = self.is_single();
@@ -279,14 +282,14 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             Some(Status::Converged)
         } else if self.is_stopped {
             Some(Status::Interrupted)
-        } else if self.progress.cannot_win(last)
+        } else if self.progress.cannot_improve(last)
             || self.stalled.max(self.failed_confirmations) >= patience
             || (is_single && self.errors_have_grown())
         {
             Some(Status::Stalled)
         } else if last.iteration >= self.settings.max_iter {
             Some(Status::MaxIter)
-        } else if self.cancelled >= TUNING.max_cancelled_iterations
+        } else if self.canceled >= TUNING.max_canceled_iterations
             || (self.is_least_squares() && is_collinear(&self.point.b))
         {
             Some(Status::Collinear)
@@ -297,9 +300,9 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         }
     }
 
-    /// The status in view of where a fit has ended: a degenerate fit is never called converged.
+    /// Returns the status, or `Collinear` if the least-squares fit is degenerate.
     pub fn final_status(&self, status: Status) -> Status {
-        let is_degenerate = self.is_dependent || self.is_cancelled();
+        let is_degenerate = self.a_is_singular || self.is_canceled();
         if self.is_least_squares() && status != Status::Interrupted && is_degenerate {
             return Status::Collinear;
         }
@@ -310,14 +313,14 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.backend.summary().criterion.is_least_squares()
     }
 
-    /// Whether components of a fit cancel each other.
-    fn is_cancelled(&self) -> bool {
+    /// Whether components of a least-squares fit cancel each other.
+    fn is_canceled(&self) -> bool {
         let summary = self.backend.summary();
-        self.is_least_squares() && is_cancelled(&self.point.statistics.gamma, summary.constant)
+        self.is_least_squares() && is_canceled(&self.point.statistics.gamma, summary.constant)
     }
 
-    /// Whether rounding errors of matrices in single precision have grown too much. Rotations do not
-    /// change them.
+    /// Whether rounding errors of matrices in single precision have grown too much. They do not
+    /// grow under rotations.
     fn errors_have_grown(&self) -> bool {
         let likelihood = self.backend.summary().criterion == Criterion::Likelihood;
         likelihood
@@ -325,14 +328,14 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             && self.point.error_variance() > TUNING.single_max_error_variance
     }
 
-    /// Moves to another point, at which the loss has changed by `change`. Where that is not more than
-    /// `rounding`, the loss cannot tell which point is better, and the gradient decides.
+    /// Moves to another point, at which the loss has changed by `change`. If the change is at most
+    /// `rounding`, points are compared by their gradient norms instead of their losses.
     pub fn move_to(&mut self, point: Point<T>, change: f64, rounding: f64) {
-        let here = self.gradient_norm();
+        let norm = self.gradient_norm();
         let before = std::mem::replace(&mut self.point, point);
         self.gradient_rounding = 0.0;
-        if here.is_finite() && !self.gradient_norm().is_finite() {
-            self.best = Some((here, before.b));
+        if norm.is_finite() && !self.gradient_norm().is_finite() {
+            self.best = Some((norm, before.b));
             return;
         }
         if change.abs() > rounding {
@@ -340,29 +343,29 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             self.stalled = 0;
             return;
         }
-        if self.best.as_ref().is_none_or(|(best, _)| here < *best) {
-            self.best = Some((here, before.b));
+        if self.best.as_ref().is_none_or(|(best, _)| norm < *best) {
+            self.best = Some((norm, before.b));
         }
         let best = self.best.as_ref();
         let improved = best.is_some_and(|(best, _)| self.gradient_norm() < *best);
         self.stalled = if improved { 0 } else { self.stalled + 1 };
     }
 
-    /// Moves to another fit.
+    /// Moves to another point of a least-squares fit.
     pub fn move_to_fit(&mut self, point: Point<T>) {
         let criterion = self.backend.summary().criterion;
         let change = point.loss - self.point.loss;
         self.move_to(point, change, criterion.rounding(self.point.b.rows(), 0.0));
     }
 
-    /// Whether the last step produced NaN or infinity, as it may where the loss has no minimum.
+    /// Whether the last step produced NaN or infinity, which can happen if the loss has no minimum.
     fn gradient_is_not_finite(&self) -> bool {
         self.best.is_some() && !self.gradient_norm().is_finite()
     }
 
-    /// The outcome: the last point, unless an earlier one was better.
+    /// Returns the outcome: the last point, unless an earlier one has a smaller gradient norm.
     pub fn end(self, status: Status) -> Outcome<T> {
-        let here = self.gradient_norm();
+        let norm = self.gradient_norm();
         if let Some((b, step)) = self.unevaluated {
             return Outcome {
                 b,
@@ -373,7 +376,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             };
         }
         let (b, point) = match self.best {
-            Some((best, b)) if best < here || here.is_nan() => (b, None),
+            Some((best, b)) if best < norm || norm.is_nan() => (b, None),
             _ => (self.point.b.clone(), Some(self.point)),
         };
         Outcome {
@@ -385,7 +388,8 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         }
     }
 
-    /// The stage in single precision has led here: its last record is measured again.
+    /// Continues from the outcome of a stage in single precision, whose last point is evaluated
+    /// again.
     pub fn resume(&mut self, outcome: Outcome<T>) -> Result<Step, Error> {
         self.is_stopped = outcome.status == Status::Interrupted;
         self.point.b = outcome.b;
@@ -403,7 +407,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         Ok(step)
     }
 
-    /// The observer, and what it is told besides the records.
+    /// Returns the backend and the progress.
     pub fn progress(&mut self) -> (&mut dyn Backend<T>, &mut Progress<'o, T>) {
         (&mut *self.backend, &mut *self.progress)
     }
@@ -412,30 +416,30 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.passes
     }
 
-    /// Whether the matrices are in single precision.
+    /// Whether the transformed matrices are in single precision.
     pub fn is_single(&self) -> bool {
         self.backend.capabilities().epsilon > f64::EPSILON
     }
 
-    /// The tolerance of the whole solve, of which this may be a stage.
+    /// Returns the tolerance of the whole solve, of which this may be a stage.
     pub fn final_tolerance(&self) -> f64 {
         self.progress.final_tolerance
     }
 
-    /// Whether the solve is on a sample.
+    /// Whether this solve is a stage on a sample.
     pub fn is_sample(&self) -> bool {
         self.progress.stage == Stage::Sample
     }
 }
 
-/// Whether the last iterations have decreased neither the smallest gradient nor the loss. Slow linear
-/// convergence does not count: it decreases the gradient by more than that within that number of
-/// iterations, unless a digit takes ten thousand.
+/// Whether the last `stall_iterations` iterations have decreased neither the smallest gradient norm
+/// nor the loss. Slow linear convergence does not count as a stall, unless a digit takes ten
+/// thousand iterations.
 fn has_stalled(history: &[Record]) -> bool {
-    let Some(middle) = history.len().checked_sub(TUNING.stall_iterations) else {
+    let Some(split) = history.len().checked_sub(TUNING.stall_iterations) else {
         return false;
     };
-    let (earlier, recent) = history.split_at(middle);
+    let (earlier, recent) = history.split_at(split);
     let Some(before) = earlier.last() else {
         return false;
     };

@@ -9,7 +9,7 @@ use crate::objective::Point;
 use crate::objective::least_squares::{FIT_PASSES, diagonalizer, wedge};
 use crate::report::StepKind;
 
-/// U-WEDGE or FFDIAG, as the settings say.
+/// U-WEDGE or FFDIAG, depending on the settings.
 pub(super) struct Wedge;
 
 impl<T: Scalar> Stepper<T> for Wedge {
@@ -24,10 +24,10 @@ impl<T: Scalar> Stepper<T> for Wedge {
         };
         let a = next.map(|b| linalg::inverse_by_elimination(&b));
         let Some(b) = a.and_then(|a| diagonalizer(&a)) else {
-            state.is_dependent = true;
+            state.a_is_singular = true;
             return Ok(Iteration::Stalled);
         };
-        state.count(1.0 + FIT_PASSES);
+        state.add_passes(1.0 + FIT_PASSES);
         let (context, _) = state.context();
         let point = Point::at(context.backend, context.settings, b, context.sums, false)?;
         state.move_to_fit(point);

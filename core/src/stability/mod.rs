@@ -1,12 +1,13 @@
-//! How surely a component comes again: from another start, and from other matrices of the same kind.
+//! Stability of components: how reproducible they are from other starting points and from resampled
+//! matrices.
 //!
-//! A solve that has converged stands in a minimum, but where the data do not determine a component, there
-//! are others that are nearly as low, and the minimum itself moves with the matrices that happened to be
-//! there. So two kinds of trials are made: the further starts of [`Settings::restarts`], those of which the
-//! loss comes near that of the answer, and solves of as many matrices drawn with replacement
-//! ([`Settings::stability`]), which is to weigh the set anew; these start from the answer. A component's
-//! match in a trial is the |correlation| of its output, under the mean matrix, with that of the trial's component
-//! most like it; its stability is the median of its matches.
+//! If the data do not determine a component, other local minima have nearly the same loss, and the
+//! minimum varies with the sample of matrices. Two kinds of trials measure this: restarts
+//! ([`Settings::n_restarts`]) whose loss is close to that of the result, and bootstrap resamples
+//! ([`Settings::n_resamples`]), which draw n matrices with replacement (that is, change the
+//! weights) and start from the result. The match of a component in a trial is the absolute
+//! correlation of its output, under the mean matrix, with that of the most similar component of the
+//! trial. The stability of a component is the median of its matches.
 
 mod outputs;
 mod trials;
@@ -19,7 +20,7 @@ use crate::linalg::{Matrix, Scalar};
 pub use crate::report::Stability;
 use crate::report::{Diagonalization, Observer, Record, Status};
 use crate::settings::Settings;
-use crate::solver::SAME_LOSS;
+use crate::solver::LOSS_ROUNDING;
 use crate::{Error, Memory};
 
 pub(crate) use outputs::Outputs;
@@ -27,13 +28,15 @@ pub use trials::{Resample, resample};
 #[cfg(feature = "signals")]
 pub(crate) use trials::{settings_from, solve_all};
 
-/// ĝ to which resamples are solved, unless a larger one was asked for: what is left is far below what resampling
-/// moves.
-const TOLERANCE: f64 = 1e-6;
+/// Smallest tolerance of the solves of resamples. Their remaining error is far below the variation
+/// between resamples.
+const MIN_TOLERANCE: f64 = 1e-6;
 
-/// Fails if the draws and the results of that number of resamples of n p×p matrices do not fit into memory.
+/// Returns an error if the draws and results of this number of resamples of n p×p matrices do not
+/// fit into memory.
 pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), Error> {
-    // Counts, powers, residuals and constants, one per matrix; filters, patterns and their like.
+    // Per matrix: counts, powers, residuals and constants. Per resample: filters, patterns and
+    // temporaries.
     let numbers = |count: usize| {
         let of_matrices = Memory::of_numbers(&[count, n, p.saturating_add(3)]);
         of_matrices.plus(Memory::of_numbers(&[count, 4, p, p]))
@@ -44,102 +47,113 @@ pub(crate) fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), E
     })
 }
 
-/// Fills in the stability of an answer, from the further starts, B in the set's own coordinates with its loss, and
-/// from as many resamples as were asked for; then orders the components, if that is how they are to come.
+/// Computes the stability of a result from restarts (loss and B in the coordinates of the set) and
+/// from the resamples that the settings request, and sorts the components by stability if
+/// requested.
 pub(crate) fn assess<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
-    answer: &mut Diagonalization<T>,
+    result: &mut Diagonalization<T>,
     starts: &[(f64, Matrix<T>)],
     observer: &mut dyn Observer<T>,
 ) -> Result<(), Error> {
-    let near = of_starts(set.summary(), answer, starts);
-    answer.stability = Stability::of(&near, near.len());
+    let near = restart_matches(set.summary(), result, starts);
+    result.stability = Stability::from_matches(&near, near.len());
     let draws = draws(set.weights(), 1, settings.n_resamples);
-    add_draws(set, settings, answer, &draws, observer)?;
+    add_draws(set, settings, result, &draws, observer)?;
     if settings.sort_by == SortBy::Stability {
-        answer.order_by_stability();
+        result.sort_by_stability();
     }
     Ok(())
 }
 
-/// Adds trials to the stability of an answer: solves of some draws of the matrices.
+/// Adds solves of the given draws of the matrices to the trials of a result.
 pub(crate) fn add_draws<T: Scalar>(
     set: &MatrixSet<T>,
     settings: &Settings,
-    answer: &mut Diagonalization<T>,
+    result: &mut Diagonalization<T>,
     draws: &[Vec<f64>],
     observer: &mut dyn Observer<T>,
 ) -> Result<(), Error> {
-    let b = answer.b.clone();
-    add_trials(answer, settings, draws.len(), observer, |settings, seen| {
-        resample(set, &b, draws, settings, seen)
-    })
+    let b = result.b.clone();
+    add_trials(
+        result,
+        settings,
+        draws.len(),
+        observer,
+        |settings, observer| resample(set, &b, draws, settings, observer),
+    )
 }
 
-/// Adds so many trials to the stability of an answer, which `solve` makes with the settings that it gets. If it is
-/// stopped before that, so is the answer.
+/// Adds `count` trials to the stability of a result. `solve` runs them with the settings that it
+/// receives. If it is interrupted, the status of the result becomes `Interrupted`.
 pub(crate) fn add_trials<T: Scalar>(
-    answer: &mut Diagonalization<T>,
+    result: &mut Diagonalization<T>,
     settings: &Settings,
     count: usize,
     observer: &mut dyn Observer<T>,
     solve: impl FnOnce(&Settings, &mut dyn Observer<T>) -> Result<Vec<Resample<T>>, Error>,
 ) -> Result<(), Error> {
-    if count == 0 || answer.status == Status::Interrupted {
+    if count == 0 || result.status == Status::Interrupted {
         return Ok(());
     }
-    let before = answer.history.last().map_or(0.0, |record| record.seconds);
-    let starts = answer.start_losses.len() - 1;
-    let mut following = |record: &Record, b: &Matrix<T>| {
+    let before = result.history.last().map_or(0.0, |record| record.seconds);
+    let starts = result.start_losses.len() - 1;
+    let mut forward = |record: &Record, b: &Matrix<T>| {
         let mut record = record.clone();
         record.start += starts;
         record.seconds += before;
         observer.observe(&record, b)
     };
-    let tolerance = settings.tol.max(TOLERANCE);
-    let made = solve(&settings.clone().tol(tolerance), &mut following)?;
-    if made.len() < count {
-        answer.status = Status::Interrupted;
+    let tolerance = settings.tol.max(MIN_TOLERANCE);
+    let resamples = solve(&settings.clone().tol(tolerance), &mut forward)?;
+    if resamples.len() < count {
+        result.status = Status::Interrupted;
     }
-    let known = answer.stability.as_ref();
-    let starts = known.map_or(0, |stability| stability.starts);
-    let mut trials: Vec<Vec<f64>> = known.map_or_else(Vec::new, |stability| {
+    let previous = result.stability.as_ref();
+    let starts = previous.map_or(0, |stability| stability.starts);
+    let mut trials: Vec<Vec<f64>> = previous.map_or_else(Vec::new, |stability| {
         let rows = 0..stability.matches.rows();
         rows.map(|k| stability.matches.row(k).to_vec()).collect()
     });
-    trials.extend(made.into_iter().map(|resample| resample.matches));
-    answer.stability = Stability::of(&trials, starts);
+    trials.extend(resamples.into_iter().map(|resample| resample.matches));
+    result.stability = Stability::from_matches(&trials, starts);
     Ok(())
 }
 
-/// The matches of an answer's components in those of the further starts whose losses come near its own.
-pub(crate) fn of_starts<T: Scalar>(
+/// Returns the matches of the components of a result in the restarts whose losses are close to its
+/// own.
+pub(crate) fn restart_matches<T: Scalar>(
     summary: &Summary<T>,
-    answer: &Diagonalization<T>,
+    result: &Diagonalization<T>,
     starts: &[(f64, Matrix<T>)],
 ) -> Vec<Vec<f64>> {
     if starts.is_empty() {
         return Vec::new();
     }
-    let reference = Outputs::of(summary, &summary.to_reduced(&answer.b));
-    let lowest = answer
+    let reference = Outputs::of(summary, &summary.to_reduced(&result.b));
+    let lowest = result
         .start_losses
         .iter()
         .copied()
         .fold(f64::INFINITY, f64::min);
-    let margin = Stability::LOSS_MARGIN * lowest.abs() + SAME_LOSS * (1.0 + lowest.abs());
+    let margin = Stability::LOSS_MARGIN * lowest.abs() + LOSS_ROUNDING * (1.0 + lowest.abs());
     let near = starts.iter().filter(|(loss, _)| *loss <= lowest + margin);
     near.map(|(_, b)| reference.matches(&Outputs::of(summary, b)))
         .collect()
 }
 
-/// How often each matrix is drawn in each of so many draws with replacement, always the same ones. As many
-/// as are drawn `together` come one after the other. There are none if all draws would be alike.
-pub(crate) fn draws(weights: &[f64], together: usize, count: usize) -> Vec<Vec<f64>> {
-    let groups = weights.len() / together;
-    let own = weights.chunks_exact(together);
-    if own.filter(|own| own.iter().any(|w| *w > 0.0)).count() < 2 {
+/// Returns `count` deterministic bootstrap draws with replacement: how often each matrix is drawn.
+/// Consecutive groups of `group_size` matrices are drawn together. There are no draws if fewer than
+/// two groups have a positive weight, since all draws would be equal.
+pub(crate) fn draws(weights: &[f64], group_size: usize, count: usize) -> Vec<Vec<f64>> {
+    let groups = weights.len() / group_size;
+    let group_weights = weights.chunks_exact(group_size);
+    if group_weights
+        .filter(|group| group.iter().any(|w| *w > 0.0))
+        .count()
+        < 2
+    {
         return Vec::new();
     }
     let mut random = SplitMix::new(0x5747_4142);
@@ -147,10 +161,10 @@ pub(crate) fn draws(weights: &[f64], together: usize, count: usize) -> Vec<Vec<f
         let mut draw = vec![0.0; weights.len()];
         for _ in 0..groups {
             let place = (((random.next() + 0.5) * groups as f64) as usize).min(groups - 1);
-            let own = &mut draw[place * together..][..together];
-            own.iter_mut().for_each(|times| *times += 1.0);
+            let group = &mut draw[place * group_size..][..group_size];
+            group.iter_mut().for_each(|count| *count += 1.0);
         }
-        // One of nothing but matrices of weight zero is none.
+        // Reject draws in which all matrices have weight zero.
         if draw.iter().zip(weights).any(|(d, w)| d * w > 0.0) {
             return draw;
         }
@@ -164,7 +178,7 @@ mod tests {
     use crate::{Criterion, Rank, SetOptions, diagonalize, synthetic};
 
     #[test]
-    fn absurd_numbers_of_resamples_are_errors() {
+    fn excessive_numbers_of_resamples_are_errors() {
         let set = synthetic::noisy(20, 3, 0.1, 0);
         let settings = Settings::default().n_resamples(1_000_000_000_000_000);
         let error = diagonalize(&set, &settings).unwrap_err();
@@ -175,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_as_many_as_matrices_and_never_empty() {
+    fn draws_have_n_matrices_and_a_positive_weight() {
         let weights = [0.0, 0.0, 1.0, 1.0];
         let all = draws(&weights, 1, 50);
         assert!(
@@ -183,23 +197,25 @@ mod tests {
                 .all(|draw| draw.iter().sum::<f64>() == 4.0 && draw[2] + draw[3] > 0.0)
         );
         assert_ne!(draws(&[1.0; 20], 1, 2)[0], draws(&[1.0; 20], 1, 2)[1]);
-        // On average each matrix is drawn once.
+        // Each matrix is drawn once on average.
         let many = draws(&[1.0; 10], 1, 2000);
         for i in 0..10 {
             let mean = many.iter().map(|draw| draw[i]).sum::<f64>() / 2000.0;
             assert!((mean - 1.0).abs() < 0.1, "{mean}");
         }
         assert!(draws(&[0.0, 0.0, 1.0], 1, 5).is_empty()); // a single matrix
-        // Those that belong together are drawn together.
+        // The matrices of a group are drawn together.
         for draw in draws(&[1.0; 12], 3, 20) {
             assert_eq!(draw.iter().sum::<f64>(), 12.0);
-            assert!(draw.chunks(3).all(|own| own.iter().all(|x| *x == own[0])));
+            assert!(
+                draw.chunks(3)
+                    .all(|group| group.iter().all(|x| *x == group[0]))
+            );
         }
     }
 
-    /// Rotations, fits and reduced sets have it too, and threads change nothing.
     #[test]
-    fn every_criterion_and_any_threads() {
+    fn stability_of_every_criterion_is_independent_of_threads() {
         let (data, _) = synthetic::indefinite(60, 5, 0.05, 1);
         let (mixed, _) = synthetic::mixed(60, 5, 0.02, 1);
         let likelihood = synthetic::Synthetic::new(60, 5, 0.02, 1).data;

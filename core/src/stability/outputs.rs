@@ -1,18 +1,19 @@
-//! What the components of two answers are compared by.
+//! Comparison of the components of two results.
 
 use crate::data::Summary;
 use crate::linalg::{self, Matrix, Scalar};
 
-/// What the components of one B are compared by with those of another.
+/// The representation of the components of a B in which they are compared with those of another B.
 pub(crate) struct Outputs<T> {
-    /// Rows of unit norm, one per component.
+    /// One row per component: filters with outputs of unit power, or normalized patterns.
     rows: Matrix<T>,
-    /// Their products with the mean; None if it is the rows themselves that are compared.
-    weighed: Option<Matrix<T>>,
+    /// The products of the filters with the mean matrix; None if patterns are compared.
+    weighted: Option<Matrix<T>>,
 }
 
 impl<T: Scalar> Outputs<T> {
-    /// Of a B in the coordinates of the set.
+    /// Returns the representation of a B in the coordinates of the set: outputs under the mean
+    /// matrix, or patterns if the criterion does not require positive definite matrices.
     pub fn of(summary: &Summary<T>, b: &Matrix<T>) -> Self {
         if !summary.criterion.requires_definite() {
             let patterns = linalg::inverse(b).adjoint();
@@ -20,27 +21,27 @@ impl<T: Scalar> Outputs<T> {
             let scale: Vec<f64> = (0..b.rows()).map(|a| 1.0 / norms(a)).collect();
             return Self {
                 rows: patterns.scale_rows(&scale),
-                weighed: None,
+                weighted: None,
             };
         }
-        let weighed = linalg::product(b, &summary.mean);
-        let power = |a: usize| linalg::dot(weighed.row(a), b.row(a));
+        let weighted = linalg::product(b, &summary.mean);
+        let power = |a: usize| linalg::dot(weighted.row(a), b.row(a));
         let scale: Vec<f64> = (0..b.rows()).map(|a| 1.0 / power(a).sqrt()).collect();
         Self {
             rows: b.clone().scale_rows(&scale),
-            weighed: Some(weighed.scale_rows(&scale)),
+            weighted: Some(weighted.scale_rows(&scale)),
         }
     }
 
-    /// For each component, how much the other's component that matches it is like it. Each matches once: the pair
-    /// that is most alike first, then the next of those that are left.
+    /// Returns the similarity of each component, from 0 to 1, to the component of `other` that
+    /// matches it. Components are matched one to one, greedily by decreasing similarity.
     pub fn matches(&self, other: &Self) -> Vec<f64> {
-        let weighed = self.weighed.as_ref().unwrap_or(&self.rows);
-        let likeness = linalg::product_adjoint(weighed, &other.rows);
-        let p = likeness.rows();
-        let sizes: Vec<f64> = likeness.as_slice().iter().map(|x| x.abs()).collect();
+        let weighted = self.weighted.as_ref().unwrap_or(&self.rows);
+        let similarity = linalg::product_adjoint(weighted, &other.rows);
+        let p = similarity.rows();
+        let sizes: Vec<f64> = similarity.as_slice().iter().map(|x| x.abs()).collect();
         let (mut found, mut taken) = (vec![None; p], vec![false; p]);
-        for k in linalg::descending(&sizes) {
+        for k in linalg::argsort_descending(&sizes) {
             let (a, b) = (k / p, k % p);
             if found[a].is_none() && !taken[b] {
                 found[a] = Some(sizes[k].min(1.0));
@@ -56,9 +57,8 @@ mod tests {
     use super::*;
     use crate::{Settings, diagonalize, synthetic};
 
-    /// Likeness depends neither on order nor on sign nor on scale, nor on the units of the channels.
     #[test]
-    fn matches_are_invariant() {
+    fn matches_are_invariant_to_order_sign_scale_and_units() {
         let set = synthetic::noisy(30, 5, 0.3, 2);
         let b = diagonalize(&set, &Settings::default()).unwrap().b;
         let (order, factors) = ([3, 0, 4, 1, 2], [1.0, -2.0, 0.1, -1e5, 3.0]);
@@ -69,9 +69,9 @@ mod tests {
             "{matches:?}"
         );
 
-        // Two sources mixed by an angle of 30 degrees, one of them nearer to each.
+        // Two sources rotated by an angle of 30 degrees, which still match in their order.
         let (sine, cosine) = (0.5_f64, 0.75_f64.sqrt());
-        let turned = Matrix::from_fn(5, 5, |a, c| match a {
+        let rotated = Matrix::from_fn(5, 5, |a, c| match a {
             0 => cosine * b[(0, c)] + sine * b[(1, c)],
             1 => cosine * b[(1, c)] - sine * b[(0, c)],
             _ => b[(a, c)],
@@ -81,9 +81,9 @@ mod tests {
         let scaled = Matrix::from_fn(5, 5, |a, c| mean[(a, c)] * units[a] * units[c]);
         let scaled = Summary::new(1, scaled, 0.0);
         let in_units = |b: &Matrix| Matrix::from_fn(5, 5, |a, c| b[(a, c)] / units[c]);
-        let one = Outputs::of(set.summary(), &b).matches(&Outputs::of(set.summary(), &turned));
+        let one = Outputs::of(set.summary(), &b).matches(&Outputs::of(set.summary(), &rotated));
         let other =
-            Outputs::of(&scaled, &in_units(&b)).matches(&Outputs::of(&scaled, &in_units(&turned)));
+            Outputs::of(&scaled, &in_units(&b)).matches(&Outputs::of(&scaled, &in_units(&rotated)));
         for (x, y) in one.iter().zip(&other) {
             assert!((x - y).abs() < 1e-9, "{one:?} {other:?}");
         }
@@ -91,9 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn each_component_matches_once() {
+    fn components_are_matched_one_to_one() {
         let summary = Summary::new(1, Matrix::identity(3), 0.0);
-        // Both first components are most like the first of the reference.
+        // Both of the first two components are most similar to the first one of the reference.
         let other = Matrix::from_rows(3, 3, vec![1.0, 0.1, 0.0, 0.9, 0.5, 0.0, 0.0, 0.0, 1.0]);
         let matches =
             Outputs::of(&summary, &Matrix::identity(3)).matches(&Outputs::of(&summary, &other));

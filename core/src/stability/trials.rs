@@ -1,4 +1,4 @@
-//! Solves of what was drawn anew, several at a time.
+//! Parallel solves of resampled sets.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -17,17 +17,17 @@ use crate::solver::solve_starts;
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// A solve of matrices drawn from a set.
+/// Result of a solve of matrices that were drawn from a set.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use codiag::{Matrix, Record, Settings, diagonalize, resample, synthetic};
 /// let set = synthetic::noisy(10, 3, 0.1, 0);
-/// let answer = diagonalize(&set, &Settings::default())?;
-/// // The first half of the matrices, each of them twice.
+/// let result = diagonalize(&set, &Settings::default())?;
+/// // Draw each matrix of the first half twice.
 /// let draws = vec![(0..10).map(|i| if i < 5 { 2.0 } else { 0.0 }).collect()];
 /// let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let resamples = resample(&set, &answer.b, &draws, &Settings::default(), &mut silent)?;
+/// let resamples = resample(&set, &result.b, &draws, &Settings::default(), &mut silent)?;
 /// assert!(resamples[0].diagonalization.status.is_converged());
 /// assert!(resamples[0].matches.iter().all(|x| (0.0..=1.0).contains(x)));
 /// # Ok::<(), codiag::Error>(())
@@ -35,33 +35,37 @@ use crate::{Error, Memory};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resample<T = f64> {
-    /// Its answer, in the order and signs of the one that it started from, as far as it goes.
+    /// The result for the drawn matrices. Since the solve starts from the result for the whole set,
+    /// the order and signs of its components usually agree with it.
     pub diagonalization: Diagonalization<T>,
-    /// For each component of the answer that it started from, how much the one that matches it is like it, from
-    /// 0 to 1.
+    /// Similarity, from 0 to 1, of each component of the result for the whole set to its match in
+    /// the result for the drawn matrices.
     pub matches: Vec<f64>,
 }
 
 impl<T: Scalar> Resample<T> {
-    /// Fails if that number of resamples of a set of n p×p matrices, and their draws, would not fit into memory.
+    /// Returns an error if this number of resamples of a set of n p×p matrices, and their draws, do
+    /// not fit into memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], with the amount.
+    /// [`Error::OutOfMemory`] with the amount of memory needed.
     pub fn check_memory(resamples: usize, n: usize, p: usize) -> Result<(), Error> {
         super::check_memory(resamples, n, p.saturating_mul(T::PLANES))
     }
 }
 
-/// Solves sets drawn from a set, each from `b`, the answer of the whole, several at a time.
+/// Solves resampled sets in parallel, each starting from `b`, the result for the whole set.
 ///
-/// Each of `draws` says how often every matrix was drawn; its own weight counts too. Components are
-/// compared by the correlation of their outputs under the mean matrix; for criteria whose matrices need not be
-/// positive definite, by the cosine of their patterns. Each solve runs on one thread, so that no answer depends on
-/// how many run at a time. The observer hears of their iterations, as records of a sample; if it asks to stop,
-/// what has been solved until then is returned.
+/// Each element of `draws` contains how often every matrix is drawn, which multiplies its weight.
+/// Components are compared by the absolute correlation of their outputs under the mean matrix or,
+/// for criteria that do not require positive definite matrices, by the absolute cosine of their
+/// patterns. Each solve runs on one thread, so that results do not depend on the number of parallel
+/// solves. The observer receives their iterations as records of
+/// [`Stage::Sample`](crate::Stage::Sample). If it stops the solves, those that have ended are
+/// returned.
 ///
 /// # Errors
-/// If the settings are out of their ranges, or a draw has no weight.
+/// If the settings are invalid, or all drawn matrices of a draw have weight zero.
 #[inline(never)] // compiled in this crate: see compiled.rs
 pub fn resample<T: Scalar>(
     set: &MatrixSet<T>,
@@ -72,7 +76,7 @@ pub fn resample<T: Scalar>(
 ) -> Result<Vec<Resample<T>>, Error> {
     let settings = settings_from(settings, b);
     let summary = set.summary();
-    // A start that will not do is said before it is compared with.
+    // Report an invalid B before it is used for comparisons.
     init::given(summary, b, false)?;
     let reference = Outputs::of(summary, &summary.to_reduced(b));
     let solve = |k: usize, observer: &mut dyn Observer<T>| -> Result<Resample<T>, Error> {
@@ -92,7 +96,7 @@ pub fn resample<T: Scalar>(
     solve_all(draws.len(), work, each, set.threads(), &solve, observer)
 }
 
-/// The settings of a trial that starts from `b`.
+/// Returns the settings of a trial that starts from `b`.
 pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Settings {
     settings
         .clone()
@@ -103,44 +107,46 @@ pub(crate) fn settings_from<T: Scalar>(settings: &Settings, b: &Matrix<T>) -> Se
         .canonical(false)
 }
 
-/// Solves a number of trials, as many at a time as pay for the work and as there is memory for, `each` on one thread; those that were stopped on
-/// the way are left out.
+/// Solves `count` trials, each on one thread. The number of parallel solves is limited by the
+/// threads that the `work` in multiply-adds is worth, and by the memory that `each` solve needs.
+/// Interrupted trials are left out.
 pub(crate) fn solve_all<T: Scalar>(
     count: usize,
     work: usize,
     each: Memory,
     threads: Option<usize>,
-    solve: &Solve<'_, T>,
+    solve: &TrialSolver<'_, T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
     let threads = Workers::for_work(threads, work).count();
     let threads = count_that_fits(threads, each);
     let clock = Instant::now();
-    let told = |k: usize, record: &Record| Record {
+    let sample_record = |k: usize, record: &Record| Record {
         start: 1 + k,
         stage: crate::report::Stage::Sample,
         seconds: clock.elapsed().as_secs_f64(),
         ..record.clone()
     };
-    let job = |k: usize, tell: &mut Tell<'_, T>| {
+    let job = |k: usize, emit: &mut Emit<'_, T>| {
         solve(k, &mut |record: &Record, b: &Matrix<T>| {
-            tell(Some((told(k, record), b.clone())))
+            emit(Some((sample_record(k, record), b.clone())))
         })
     };
-    let mut listen = |event: Option<(Record, Matrix<T>)>| match event {
+    let mut notify = |event: Option<(Record, Matrix<T>)>| match event {
         Some((record, b)) => observer.observe(&record, &b),
         None => ControlFlow::Continue(()),
     };
-    let (solved, _) = jobs::run(count, threads, &job, &mut listen);
+    let (solved, _) = jobs::run(count, threads, &job, &mut notify);
     let solved: Result<Vec<Resample<T>>, Error> = solved.into_iter().collect();
-    // What was stopped on the way is no resample.
+    // Leave out interrupted solves.
     let ended = |resample: &Resample<T>| resample.diagonalization.status != Status::Interrupted;
     Ok(solved?.into_iter().filter(ended).collect())
 }
 
-/// The solve of one of several draws, which an observer follows.
-pub(crate) type Solve<'a, T> = dyn Fn(usize, &mut dyn Observer<T>) -> Outcome<T> + Sync + 'a;
-/// What a job tells of its records, B in the channels.
-type Tell<'a, T> = dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()> + 'a;
-/// How it ended.
-pub(crate) type Outcome<T> = Result<Resample<T>, Error>;
+/// Solves the draw with the given number, and passes its records to an observer.
+pub(crate) type TrialSolver<'a, T> =
+    dyn Fn(usize, &mut dyn Observer<T>) -> TrialResult<T> + Sync + 'a;
+/// Passes a record and its B, which acts on the channels, to the observer.
+type Emit<'a, T> = dyn FnMut(Option<(Record, Matrix<T>)>) -> ControlFlow<()> + 'a;
+/// Result of one trial.
+pub(crate) type TrialResult<T> = Result<Resample<T>, Error>;

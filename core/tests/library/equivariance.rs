@@ -1,11 +1,12 @@
-//! Components and losses do not depend on the order, units, signs, reference and mixing of the channels.
+//! Equivariance: order, units, signs, reference and mixing of the channels change neither the
+//! components nor the loss.
 
 use codiag::synthetic::{Sensors, Synthetic, indefinite, meg, mixed};
 use codiag::{
     Criterion, Diagonalization, Matrix, MatrixSet, Method, SetOptions, Settings, diagonalize,
 };
 
-/// Numbers that look random and are the same everywhere (a multiplicative congruential generator).
+/// Pseudo-random numbers from a multiplicative congruential generator.
 struct Random(u64);
 
 impl Random {
@@ -15,13 +16,13 @@ impl Random {
         self.0 as f64 / 2_147_483_647.0
     }
 
-    /// About normally distributed.
+    /// Approximately standard normal.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 }
 
-/// n matrices of size p, one after the other.
+/// Matrices of size p × p, concatenated.
 struct Set {
     name: &'static str,
     p: usize,
@@ -62,9 +63,11 @@ impl Set {
     }
 }
 
-/// How many rows of B are found in another B, up to sign and order: |correlation| > 0.999 of the components, or of the rows themselves if
-/// there is no mean.
-fn found_again(one: &Matrix, other: &Matrix, mean: Option<&Matrix>) -> usize {
+/// Number of rows of B that another B contains, up to sign and order.
+///
+/// Two rows match if the correlation of their components under the mean matrix exceeds 0.999 in
+/// absolute value; without a mean, the cosine of the rows is used.
+fn matching_rows(one: &Matrix, other: &Matrix, mean: Option<&Matrix>) -> usize {
     let metric = mean.cloned().unwrap_or(Matrix::identity(one.columns()));
     let unit = |b: &Matrix| {
         let powers = &(b * &metric) * &b.transpose();
@@ -78,11 +81,17 @@ fn found_again(one: &Matrix, other: &Matrix, mean: Option<&Matrix>) -> usize {
         .count()
 }
 
-/// Solves both ways and compares.
-fn assert_same(set: &Set, way: &str, q: &Matrix, criterion: Criterion, settings: &Settings) {
+/// Asserts that a set and its transform by Q have equal losses and matching components.
+fn assert_equivariant(
+    set: &Set,
+    transform: &str,
+    q: &Matrix,
+    criterion: Criterion,
+    settings: &Settings,
+) {
     let plain = set.solve(criterion, settings);
     let other = set.transformed(q).solve(criterion, settings);
-    let name = format!("{} {way}", set.name);
+    let name = format!("{} {transform}", set.name);
     let difference = (plain.loss - other.loss).abs();
     assert!(
         difference <= 1e-9 * (1.0 + plain.loss.abs()),
@@ -92,8 +101,8 @@ fn assert_same(set: &Set, way: &str, q: &Matrix, criterion: Criterion, settings:
     );
     let mean = set.mean();
     let mean = (criterion == Criterion::Likelihood).then_some(&mean);
-    let again = found_again(&plain.b, &(&other.b * q), mean);
-    assert_eq!(again, set.p, "{name}: components found again");
+    let matching = matching_rows(&plain.b, &(&other.b * q), mean);
+    assert_eq!(matching, set.p, "{name}: number of matching components");
 }
 
 fn permutation(p: usize, random: &mut Random) -> Matrix {
@@ -114,7 +123,7 @@ fn units(p: usize, random: &mut Random) -> Matrix {
     Matrix::diagonal(&(0..p).map(unit).collect::<Vec<f64>>())
 }
 
-/// Each channel less the mean of all channels and of one more, the old reference.
+/// Change to the average reference; the old reference counts as one more channel.
 fn average_reference(p: usize) -> Matrix {
     Matrix::from_fn(p, p, |a, b| {
         f64::from(u8::from(a == b)) - 1.0 / (p + 1) as f64
@@ -125,7 +134,7 @@ fn normal(p: usize, random: &mut Random) -> Matrix {
     Matrix::from_fn(p, p, |_, _| random.normal())
 }
 
-/// An orthogonal matrix: a product of reflections.
+/// A random orthogonal matrix, as a product of Householder reflections.
 fn orthogonal(p: usize, random: &mut Random) -> Matrix {
     let mut q = Matrix::identity(p);
     for _ in 0..p {
@@ -159,37 +168,43 @@ fn sets() -> [Set; 4] {
 }
 
 #[test]
-fn order_units_signs_reference_and_mixing_of_channels_do_not_matter() {
+fn likelihood_is_equivariant_under_order_units_signs_reference_and_mixing() {
     for set in &sets() {
         let random = &mut Random(1);
-        let ways = [
+        let transforms = [
             ("permuted", permutation(set.p, random)),
             ("in other units", units(set.p, random)),
             ("with other signs", signs(set.p, random)),
             ("re-referenced", average_reference(set.p)),
             ("mixed", normal(set.p, random)),
         ];
-        for (way, q) in &ways {
-            assert_same(set, way, q, Criterion::Likelihood, &Settings::default());
+        for (transform, q) in &transforms {
+            assert_equivariant(
+                set,
+                transform,
+                q,
+                Criterion::Likelihood,
+                &Settings::default(),
+            );
         }
     }
 }
 
 #[test]
-fn further_starts_do_not_depend_on_the_channels() {
+fn restarts_and_other_methods_are_equivariant_under_mixing() {
     let random = &mut Random(2);
     let set = Set {
-        name: "with further starts",
+        name: "sigma 1",
         p: 12,
         data: Synthetic::new(20, 12, 1.0, 3).data,
     };
     let settings = Settings::default().n_restarts(3);
     for q in [permutation(12, random), normal(12, random)] {
-        assert_same(&set, "mixed", &q, Criterion::Likelihood, &settings);
+        assert_equivariant(&set, "mixed", &q, Criterion::Likelihood, &settings);
     }
     for method in [Method::QuasiNewton, Method::Pham] {
         let settings = Settings::default().method(method);
-        assert_same(
+        assert_equivariant(
             &set,
             "mixed",
             &normal(12, random),
@@ -200,7 +215,7 @@ fn further_starts_do_not_depend_on_the_channels() {
 }
 
 #[test]
-fn rotations_of_the_channels_do_not_matter_to_criteria_without_whitening() {
+fn all_criteria_are_equivariant_under_rotations() {
     let random = &mut Random(3);
     let p = 20;
     let frobenius = Set {
@@ -219,10 +234,10 @@ fn rotations_of_the_channels_do_not_matter_to_criteria_without_whitening() {
         let q = &orthogonal(p, random);
         for method in [Method::Newton, Method::Jacobi] {
             let settings = Settings::default().method(method);
-            assert_same(&frobenius, "rotated", q, Criterion::Frobenius, &settings);
+            assert_equivariant(&frobenius, "rotated", q, Criterion::Frobenius, &settings);
         }
         let q = &orthogonal(8, random);
-        assert_same(
+        assert_equivariant(
             &fit,
             "rotated",
             q,
@@ -230,7 +245,7 @@ fn rotations_of_the_channels_do_not_matter_to_criteria_without_whitening() {
             &Settings::default(),
         );
         let q = &orthogonal(40, random);
-        assert_same(
+        assert_equivariant(
             covariances,
             "rotated",
             q,

@@ -27,7 +27,7 @@ fn solve(set: &MatrixSet, method: Method) -> Diagonalization {
     diagonalize(set, &Settings::default().method(method)).unwrap()
 }
 
-/// Matrices most of whose energy is in a few combinations of them, as that of lagged covariances is.
+/// Matrices with most of their energy in a few linear combinations, like lagged covariances.
 fn correlated(n: usize, p: usize, seed: u64) -> Vec<f64> {
     let (few, _) = indefinite(10, p, 0.3, seed);
     let (mut data, _) = indefinite(n, p, 1.0, seed + 1);
@@ -66,7 +66,7 @@ fn antisymmetric(p: usize, seed: usize) -> Matrix {
 }
 
 #[test]
-fn gradient_and_hessian_are_derivatives_along_rotations() {
+fn gradient_and_hessian_match_finite_differences_along_rotations() {
     let (n, p) = (12, 5);
     let set = set(n, p, 0.5, 3);
     let b = exponential(&antisymmetric(p, 5), 0.7);
@@ -75,7 +75,7 @@ fn gradient_and_hessian_are_derivatives_along_rotations() {
         let here = Evaluation::at(&set, &(&exponential(&e, t) * &b)).unwrap();
         here.loss
     };
-    // The loss is 1 − Σ d² / energy; the Hessian is that of −¼ Σ d².
+    // The loss is 1 − Σ d² / energy; `Hessian` holds the second derivatives of −¼ Σ d².
     let unit = 4.0 / set.constant();
     let here = Evaluation::at(&set, &b).unwrap();
     let h = 1e-4;
@@ -83,9 +83,9 @@ fn gradient_and_hessian_are_derivatives_along_rotations() {
     assert!((slope - here.gradient.dot(&e)).abs() < 1e-7);
     let curvature = (loss(h) - 2.0 * loss(0.0) + loss(-h)) / (h * h);
     let product = Hessian::at(&set, &b).unwrap().product(&e);
-    // exp(tE) is curved itself: ½⟨G, E²⟩ twice.
-    let chart = here.gradient.dot(&(&e * &e));
-    assert!((curvature - unit * e.dot(&product) - chart).abs() < 1e-5);
+    // The second-order term of exp(tE) = I + tE + ½t²E² adds ⟨G, E²⟩.
+    let retraction = here.gradient.dot(&(&e * &e));
+    assert!((curvature - unit * e.dot(&product) - retraction).abs() < 1e-5);
 }
 
 #[test]
@@ -93,32 +93,32 @@ fn exact_sets_are_recovered() {
     for method in METHODS {
         let (data, q) = indefinite(30, 8, 0.0, 1);
         let set = MatrixSet::with_options(&data, 30, 8, &options()).unwrap();
-        let answer = solve(&set, method);
-        assert!(answer.status.is_converged(), "{method:?}");
-        assert!(answer.loss.abs() < 1e-12 && amari_distance(&answer.b, &q.transpose()) < 1e-10);
-        // By energy, in descending order, rows of unit norm.
-        let energy = |a: usize| -> f64 { (0..30).map(|i| answer.powers[(i, a)].powi(2)).sum() };
+        let result = solve(&set, method);
+        assert!(result.status.is_converged(), "{method:?}");
+        assert!(result.loss.abs() < 1e-12 && amari_distance(&result.b, &q.transpose()) < 1e-10);
+        // Components are sorted by descending energy.
+        let energy = |a: usize| -> f64 { (0..30).map(|i| result.powers[(i, a)].powi(2)).sum() };
         assert!((1..8).all(|a| energy(a - 1) >= energy(a)));
     }
 }
 
 #[test]
-fn all_methods_reach_one_loss_and_stay_orthogonal() {
+fn all_methods_reach_the_same_loss_and_stay_orthogonal() {
     for seed in 0..3 {
         let set = set(60, 12, 0.1, seed);
         let losses = METHODS.map(|method| {
-            let answer = solve(&set, method);
-            assert!(answer.status.is_converged(), "{method:?} {}", answer.status);
-            let gram = &answer.b * &answer.b.transpose();
+            let result = solve(&set, method);
+            assert!(result.status.is_converged(), "{method:?} {}", result.status);
+            let gram = &result.b * &result.b.transpose();
             for a in 0..12 {
                 for b in 0..12 {
                     let expected = f64::from(u8::from(a == b));
                     assert!((gram[(a, b)] - expected).abs() < 1e-12);
                 }
             }
-            let mean: f64 = answer.residuals.iter().sum::<f64>() / 60.0;
-            assert!((mean - answer.loss).abs() < 1e-12);
-            answer.loss
+            let mean: f64 = result.residuals.iter().sum::<f64>() / 60.0;
+            assert!((mean - result.loss).abs() < 1e-12);
+            result.loss
         });
         for loss in losses {
             assert!((loss - losses[0]).abs() < 1e-9 && (0.0..1.0).contains(&loss));
@@ -128,14 +128,14 @@ fn all_methods_reach_one_loss_and_stay_orthogonal() {
 
 #[test]
 fn newton_converges_quadratically_on_noisy_sets() {
-    // In double precision all the way, as larger matrices are not.
+    // Small enough to be solved in double precision throughout.
     let set = set(100, 15, 0.6, 4);
     let settings = Settings::default().tol(1e-12);
-    let answer = diagonalize(&set, &settings).unwrap();
-    assert!(answer.status.is_converged());
-    let norms: Vec<f64> = answer.history.iter().map(|r| r.gradient_norm).collect();
+    let result = diagonalize(&set, &settings).unwrap();
+    assert!(result.status.is_converged());
+    let norms: Vec<f64> = result.history.iter().map(|r| r.gradient_norm).collect();
     let last = norms.len() - 1;
-    // From below 10⁻³ the exponent at least nearly doubles.
+    // Below 10⁻³, the order of convergence is at least 1.8.
     let start = norms.iter().position(|g| *g < 1e-3).unwrap();
     for k in start..last {
         assert!(
@@ -146,44 +146,44 @@ fn newton_converges_quadratically_on_noisy_sets() {
 }
 
 #[test]
-fn newton_begins_on_the_combinations_that_hold_the_energy() {
+fn newton_starts_on_principal_combinations() {
     let (n, p) = (90, 16);
     for seed in 0..3 {
         let data = correlated(n, p, seed);
         let set = MatrixSet::with_options(&data, n, p, &options()).unwrap();
-        let mut heard = Vec::new();
+        let mut records = Vec::new();
         let mut observer = |record: &Record, _: &Matrix| {
-            heard.push(record.clone());
+            records.push(record.clone());
             ControlFlow::Continue(())
         };
         let settings = Settings::default().n_restarts(1);
-        let answer = diagonalize_with(&set, &settings, &mut observer).unwrap();
-        assert!(answer.status.is_converged());
+        let result = diagonalize_with(&set, &settings, &mut observer).unwrap();
+        assert!(result.status.is_converged());
         for start in 0..2 {
-            let own = heard.iter().filter(|record| record.start == start);
+            let own = records.iter().filter(|record| record.start == start);
             let own: Vec<&Record> = own.collect();
-            let small = own
+            let sampled = own
                 .iter()
                 .take_while(|record| record.stage == codiag::Stage::Sample)
                 .count();
             assert!(
-                small > 1
-                    && own[small..]
+                sampled > 1
+                    && own[sampled..]
                         .iter()
                         .all(|record| record.stage != codiag::Stage::Sample)
             );
-            // What they leave out changes little.
-            assert!(own[small].gradient_norm < 0.05, "{:?}", own[small]);
-            assert!(own.len() - small <= 12, "{}", own.len() - small);
+            // The full set is nearly solved by then.
+            assert!(own[sampled].gradient_norm < 0.05, "{:?}", own[sampled]);
+            assert!(own.len() - sampled <= 12, "{}", own.len() - sampled);
         }
-        // A minimizer of the whole set, for another method too.
-        let again = Settings::default()
+        // Another method accepts the result as a minimum of the full set.
+        let warm = Settings::default()
             .method(Method::QuasiNewton)
-            .init(Init::Given(answer.b.clone()))
+            .init(Init::Given(result.b.clone()))
             .tol(1e-7);
-        assert_eq!(diagonalize(&set, &again).unwrap().n_iter, 0);
+        assert_eq!(diagonalize(&set, &warm).unwrap().n_iter, 0);
     }
-    // A start that was given is where the solve of all matrices begins.
+    // A solve from a given start begins on all matrices.
     let data = correlated(n, p, 0);
     let set = MatrixSet::with_options(&data, n, p, &options()).unwrap();
     let mut observer = |record: &Record, _: &Matrix| {
@@ -195,7 +195,7 @@ fn newton_begins_on_the_combinations_that_hold_the_energy() {
 }
 
 #[test]
-fn units_rotations_singular_and_zero_matrices_change_nothing() {
+fn loss_is_invariant_under_units_and_rotations() {
     let (n, p) = (20, 6);
     let (data, _) = indefinite(n, p, 0.3, 2);
     let plain = MatrixSet::with_options(&data, n, p, &options()).unwrap();
@@ -203,19 +203,24 @@ fn units_rotations_singular_and_zero_matrices_change_nothing() {
     for unit in [1e-24, 1e12] {
         let scaled: Vec<f64> = data.iter().map(|x| unit * x).collect();
         let set = MatrixSet::with_options(&scaled, n, p, &options()).unwrap();
-        let answer = solve(&set, Method::Newton);
-        assert!(answer.status.is_converged());
-        assert!((answer.loss - expected.loss).abs() < 1e-11);
+        let result = solve(&set, Method::Newton);
+        assert!(result.status.is_converged());
+        assert!((result.loss - expected.loss).abs() < 1e-11);
     }
-    // C ↦ Q C Qᵀ is undone by B Qᵀ.
+    // The set Q C Qᵀ with the start B₀ Qᵀ has the same loss.
     let q = exponential(&antisymmetric(p, 9), 0.5);
     let set = MatrixSet::with_options(&plain.transform(&q), n, p, &options()).unwrap();
     let from = |start| Settings::default().init(start);
-    let straight = diagonalize(&plain, &from(Init::Identity)).unwrap();
-    let turned = diagonalize(&set, &from(Init::Given(q.transpose()))).unwrap();
-    assert_eq!(turned.status, straight.status);
-    assert!((turned.loss - straight.loss).abs() < 1e-10);
-    let mut more = data.clone();
+    let original = diagonalize(&plain, &from(Init::Identity)).unwrap();
+    let rotated = diagonalize(&set, &from(Init::Given(q.transpose()))).unwrap();
+    assert_eq!(rotated.status, original.status);
+    assert!((rotated.loss - original.loss).abs() < 1e-10);
+}
+
+#[test]
+fn singular_and_zero_matrices_are_accepted() {
+    let (n, p) = (20, 6);
+    let (mut more, _) = indefinite(n, p, 0.3, 2);
     more.extend([0.0; 36]);
     let mut singular = Matrix::zeros(p, p);
     singular[(0, 0)] = 1e-3;
@@ -223,19 +228,19 @@ fn units_rotations_singular_and_zero_matrices_change_nothing() {
     let set = MatrixSet::with_options(&more, n + 2, p, &options()).unwrap();
     assert!(solve(&set, Method::Newton).status.is_converged());
     let zeros = MatrixSet::with_options(&[0.0; 18], 2, 3, &options()).unwrap();
-    let nothing = solve(&zeros, Method::Newton);
-    assert!(nothing.status.is_converged() && nothing.loss == 0.0);
+    let result = solve(&zeros, Method::Newton);
+    assert!(result.status.is_converged() && result.loss == 0.0);
 }
 
 #[test]
-fn from_disk_and_from_two_parts_as_from_memory() {
+fn disk_and_cluster_agree_with_memory() {
     let (n, p) = (300, 8);
-    as_from_memory(&indefinite(n, p, 0.4, 5).0, n, p);
-    // With the stage on combinations.
-    as_from_memory(&correlated(n, 2 * p, 5), n, 2 * p);
+    assert_backends_agree(&indefinite(n, p, 0.4, 5).0, n, p);
+    // With a stage on principal combinations.
+    assert_backends_agree(&correlated(n, 2 * p, 5), n, 2 * p);
 }
 
-fn as_from_memory(data: &[f64], n: usize, p: usize) {
+fn assert_backends_agree(data: &[f64], n: usize, p: usize) {
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let memory = MatrixSet::with_options(data, n, p, &options()).unwrap();
     let npy = Npy::double(data, n, p);
@@ -245,46 +250,51 @@ fn as_from_memory(data: &[f64], n: usize, p: usize) {
         let mut disk = OnDisk::new(npy.open(), Memory(8_000_000), &options()).unwrap();
         let from_disk =
             codiag::diagonalize_with_backend(&mut disk, &settings, &mut silent).unwrap();
-        let parts = [0, 120].map(|first| {
+        let workers = [0, 120].map(|first| {
             let end = if first == 0 { 120 } else { n };
             let own = &data[first * p * p..end * p * p];
             let chunk = Chunk::new(own, end - first, p, first, &options()).unwrap();
             Worker::of_chunks(vec![chunk], None, Some(1)).unwrap()
         });
-        let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
-        let ask = |question: &[u8]| parts.iter().map(|part| part.respond(question)).collect();
-        let mut cluster = ClusterSet::new(&ask, &described, None).unwrap();
-        let of_parts =
+        let descriptions: Vec<Vec<u8>> = workers.iter().map(Worker::describe).collect();
+        let send = |request: &[u8]| workers.iter().map(|w| w.respond(request)).collect();
+        let mut cluster = ClusterSet::new(&send, &descriptions, None).unwrap();
+        let from_workers =
             codiag::diagonalize_with_backend(&mut cluster, &settings, &mut silent).unwrap();
-        for answer in [from_disk, of_parts] {
-            assert_eq!(answer.status, expected.status);
-            assert!((answer.loss - expected.loss).abs() < 1e-10);
-            assert_eq!(answer.residuals.len(), n);
+        for result in [from_disk, from_workers] {
+            assert_eq!(result.status, expected.status);
+            assert!((result.loss - expected.loss).abs() < 1e-10);
+            assert_eq!(result.residuals.len(), n);
         }
     }
 }
 
 #[test]
-fn methods_and_starts_of_the_criterion() {
+fn unsupported_methods_and_starts_are_errors() {
     let set = set(20, 4, 0.2, 1);
-    let refused = diagonalize(&set, &Settings::default().method(Method::Pham)).unwrap_err();
+    let error = diagonalize(&set, &Settings::default().method(Method::Pham)).unwrap_err();
     let (criterion, method) = (Criterion::Frobenius, Method::Pham);
-    assert_eq!(refused, Error::Method { criterion, method });
-    assert!(refused.to_string().contains("Method::Jacobi"), "{refused}");
+    assert_eq!(error, Error::Method { criterion, method });
+    assert!(error.to_string().contains("Method::Jacobi"), "{error}");
     let likelihood = codiag::synthetic::noisy(20, 4, 0.1, 0);
     let jacobi = Settings::default().method(Method::Jacobi);
     assert!(diagonalize(&likelihood, &jacobi).is_err());
-    let answer = solve(&set, Method::Newton);
+    let skewed = Init::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
+    assert!(diagonalize(&set, &Settings::default().init(skewed)).is_err());
+}
+
+#[test]
+fn starts_and_restarts_converge() {
+    let set = set(20, 4, 0.2, 1);
+    let result = solve(&set, Method::Newton);
     for start in [
         Init::Identity,
         Init::Whitener,
-        Init::Given(answer.b.clone()),
+        Init::Given(result.b.clone()),
     ] {
-        let again = diagonalize(&set, &Settings::default().init(start)).unwrap();
-        assert!(again.status.is_converged() && again.loss >= answer.loss - 1e-9);
+        let warm = diagonalize(&set, &Settings::default().init(start)).unwrap();
+        assert!(warm.status.is_converged() && warm.loss >= result.loss - 1e-9);
     }
-    let skewed = Init::Given(Matrix::diagonal(&[1.0, 2.0, 1.0, 1.0]));
-    assert!(diagonalize(&set, &Settings::default().init(skewed)).is_err());
     let several = diagonalize(&set, &Settings::default().n_restarts(2)).unwrap();
-    assert!(several.start_losses.len() == 3 && several.loss <= answer.loss + 1e-12);
+    assert!(several.start_losses.len() == 3 && several.loss <= result.loss + 1e-12);
 }

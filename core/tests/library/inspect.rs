@@ -1,10 +1,10 @@
-//! Inspection of sets of matrices.
+//! Inspection of matrix sets.
 
 use codiag::error::Remedy;
 use codiag::{Error, Inspection, Inspector, MatrixSet, Rank, SetOptions, c64, inspect};
 
-/// n matrices of size p that are clearly positive definite.
-fn good(n: usize, p: usize) -> Vec<f64> {
+/// Well-conditioned positive definite matrices of size p × p.
+fn well_conditioned(n: usize, p: usize) -> Vec<f64> {
     let entry = |i: usize, a: usize, b: usize| {
         let diagonal = if a == b { 2.0 + (i + a) as f64 } else { 0.0 };
         diagonal + 0.1 * ((a + b + i) % 3) as f64
@@ -16,8 +16,8 @@ fn good(n: usize, p: usize) -> Vec<f64> {
     data
 }
 
-/// The inspection of the data, which must agree with the constructor of a set.
-fn agreed(data: &[f64], n: usize, p: usize) -> Inspection {
+/// Inspects the data and asserts that the constructor of a set agrees.
+fn checked_inspection(data: &[f64], n: usize, p: usize) -> Inspection {
     let found = inspect(data, n, p).unwrap();
     let made = MatrixSet::new(data, n, p);
     assert_eq!(found.is_suitable(), made.is_ok(), "{found:?}");
@@ -40,12 +40,12 @@ fn agreed(data: &[f64], n: usize, p: usize) -> Inspection {
 }
 
 #[test]
-fn a_good_set_is_described() {
-    let mut data = good(5, 3);
+fn valid_set_is_described() {
+    let mut data = well_conditioned(5, 3);
     data[9..18].copy_from_slice(&[8.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 2.0]);
     let (first, rest) = data.split_at_mut(18);
     rest[..9].copy_from_slice(&first[9..]);
-    let found = agreed(&data, 5, 3);
+    let found = checked_inspection(&data, 5, 3);
     assert_eq!((found.matrices, found.size), (5, 3));
     assert_eq!((found.mean_rank, found.smallest_rank), (3, 3));
     assert_eq!(found.duplicates, [(2, 1)]);
@@ -59,11 +59,11 @@ fn a_good_set_is_described() {
 }
 
 #[test]
-fn inspection_agrees_with_the_errors_of_a_set() {
+fn inspection_agrees_with_errors_of_the_constructor() {
     let with = |change: &dyn Fn(&mut [f64])| {
-        let mut data = good(6, 3);
+        let mut data = well_conditioned(6, 3);
         change(&mut data);
-        agreed(&data, 6, 3)
+        checked_inspection(&data, 6, 3)
     };
     assert_eq!(with(&|c| c[9 + 4] = f64::INFINITY).not_finite, [1]);
     assert_eq!(with(&|c| c[18 + 1] += 1e-6).asymmetric, [2]);
@@ -74,7 +74,7 @@ fn inspection_agrees_with_the_errors_of_a_set() {
             .out_of_range
             .is_some()
     );
-    // Clearly negative: no remedy.
+    // A clearly negative eigenvalue has no remedy.
     let negative = with(&|c| c[27] = -5.0);
     assert_eq!(negative.not_positive_definite, [3]);
     assert_eq!(negative.remedy, Some(Remedy::None));
@@ -82,7 +82,7 @@ fn inspection_agrees_with_the_errors_of_a_set() {
 
 #[test]
 fn complex_matrices_are_inspected() {
-    // i off the diagonal: Hermitian, with the eigenvalues 1 and 3; then symmetric, which is not
+    // The first matrix is Hermitian with eigenvalues 1 and 3; the second is symmetric, not
     // Hermitian.
     let (two, i) = (c64::new(2.0, 0.0), c64::I);
     let data = [two, i, -i, two, two, i, i, two];
@@ -95,24 +95,24 @@ fn complex_matrices_are_inspected() {
 }
 
 #[test]
-fn remedies_work() {
-    // All share a null space.
-    let mut shared = good(4, 3);
+fn suggested_remedies_make_the_set_valid() {
+    // All matrices share a null space.
+    let mut shared = well_conditioned(4, 3);
     for matrix in shared.chunks_exact_mut(9) {
         for k in 0..3 {
             matrix[6 + k] = 0.0;
             matrix[3 * k + 2] = 0.0;
         }
     }
-    let found = agreed(&shared, 4, 3);
+    let found = checked_inspection(&shared, 4, 3);
     assert_eq!(found.remedy, Some(Remedy::Reduce { rank: 2 }));
     assert_eq!((found.mean_rank, found.smallest_rank), (2, 2));
     let reduced = SetOptions::default().n_components(Rank::Auto);
     assert!(MatrixSet::with_options(&shared, 4, 3, &reduced).is_ok());
-    // One alone is singular.
-    let mut single = good(4, 3);
+    // A single matrix is singular.
+    let mut single = well_conditioned(4, 3);
     single[9..18].fill(1.0);
-    let found = agreed(&single, 4, 3);
+    let found = checked_inspection(&single, 4, 3);
     let Some(Remedy::Shrink { shrinkage }) = found.remedy else {
         panic!("{found:?}");
     };
@@ -122,7 +122,7 @@ fn remedies_work() {
 }
 
 #[test]
-fn shapes_are_checked() {
+fn invalid_shapes_are_errors() {
     assert!(matches!(
         inspect::<f64>(&[], 0, 2),
         Err(Error::Shape { .. })

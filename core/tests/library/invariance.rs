@@ -1,4 +1,4 @@
-//! What must not change the answer.
+//! Invariance of results under units, transforms, order, weights, threads and ways of construction.
 
 use std::ops::ControlFlow;
 
@@ -9,9 +9,9 @@ use codiag::{
 };
 
 fn solve(set: &MatrixSet) -> Diagonalization {
-    let answer = diagonalize(set, &Settings::default()).unwrap();
-    assert_eq!(answer.status, Status::Converged);
-    answer
+    let result = diagonalize(set, &Settings::default()).unwrap();
+    assert_eq!(result.status, Status::Converged);
+    result
 }
 
 fn largest_difference(x: &Matrix, y: &Matrix) -> f64 {
@@ -25,7 +25,7 @@ fn product(x: &Matrix, y: &Matrix) -> Matrix {
     })
 }
 
-/// T Cⁱ Tᵀ for all matrices.
+/// The matrices T Cⁱ Tᵀ.
 fn transformed(made: &Synthetic, t: &Matrix) -> Vec<f64> {
     let p = made.p;
     made.data
@@ -43,25 +43,25 @@ fn units_only_rescale_b() {
     let reference = solve(&made.set().unwrap());
     for scale in [1e-24, 1e12] {
         let data: Vec<f64> = made.data.iter().map(|x| x * scale).collect();
-        let answer = solve(&MatrixSet::new(&data, 60, 10).unwrap());
-        assert!((answer.loss - reference.loss).abs() < 1e-10);
-        let rescaled = Matrix::from_fn(10, 10, |a, b| answer.b[(a, b)] * scale.sqrt());
+        let result = solve(&MatrixSet::new(&data, 60, 10).unwrap());
+        assert!((result.loss - reference.loss).abs() < 1e-10);
+        let rescaled = Matrix::from_fn(10, 10, |a, b| result.b[(a, b)] * scale.sqrt());
         assert!(largest_difference(&rescaled, &reference.b) < 1e-6);
     }
 }
 
 #[test]
-fn units_of_single_channels_only_rescale_columns_of_b() {
+fn channel_units_only_rescale_columns_of_b() {
     let made = Synthetic::new(60, 10, 0.1, 3);
     let reference = solve(&made.set().unwrap());
     let units: Vec<f64> = (0..10)
         .map(|c| if c % 2 == 0 { 1e6 } else { 1.0 })
         .collect();
     let data = transformed(&made, &Matrix::diagonal(&units));
-    let answer = solve(&MatrixSet::new(&data, 60, 10).unwrap());
-    assert!((answer.loss - reference.loss).abs() < 1e-9);
-    // Rows agree up to order and sign, which depend on the patterns' largest entry.
-    let rescaled = Matrix::from_fn(10, 10, |a, c| answer.b[(a, c)] * units[c]);
+    let result = solve(&MatrixSet::new(&data, 60, 10).unwrap());
+    assert!((result.loss - reference.loss).abs() < 1e-9);
+    // Rows agree up to sign, which depends on the largest entry of each pattern.
+    let rescaled = Matrix::from_fn(10, 10, |a, c| result.b[(a, c)] * units[c]);
     for a in 0..10 {
         let sign = if rescaled[(a, 0)] * reference.b[(a, 0)] < 0.0 {
             -1.0
@@ -75,7 +75,7 @@ fn units_of_single_channels_only_rescale_columns_of_b() {
 }
 
 #[test]
-fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
+fn invertible_transform_of_the_set_is_undone_by_b() {
     let made = Synthetic::new(40, 7, 0.1, 2);
     let t = Matrix::from_fn(7, 7, |a, b| {
         0.2 * ((a * 5 + b * 3) % 7) as f64 + 2.0 * f64::from(u8::from(a == b))
@@ -89,7 +89,7 @@ fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
                 .tol(1e-10)
                 .canonical(false)
         };
-        // C → T C Tᵀ with the start B₀ T⁻¹ gives B T⁻¹; here T⁻¹ is given, B₀ = I.
+        // The set T C Tᵀ with the start B₀ T⁻¹ leads to B T⁻¹; here B₀ = T.
         let first = diagonalize(&moved, &settings(Matrix::identity(7))).unwrap();
         let second = diagonalize(&made.set().unwrap(), &settings(t.clone())).unwrap();
         assert_eq!(first.status, second.status, "{method:?}");
@@ -100,7 +100,7 @@ fn an_invertible_transform_of_the_set_transforms_the_answer_back() {
 }
 
 #[test]
-fn order_duplication_and_weights_do_not_matter() {
+fn result_is_invariant_under_order_duplication_and_equivalent_weights() {
     let made = Synthetic::new(30, 6, 0.1, 9);
     let reference = solve(&made.set().unwrap());
     let matrices: Vec<&[f64]> = made.data.chunks_exact(36).collect();
@@ -109,12 +109,12 @@ fn order_duplication_and_weights_do_not_matter() {
     let twice: Vec<&[f64]> = matrices.iter().chain(&matrices).copied().collect();
     for order in [&reversed, &twice] {
         let set = MatrixSet::from_matrices(6, order, &SetOptions::default()).unwrap();
-        let answer = solve(&set);
-        assert!((answer.loss - reference.loss).abs() < 1e-11);
-        assert!(largest_difference(&answer.b, &reference.b) < 1e-6);
+        let result = solve(&set);
+        assert!((result.loss - reference.loss).abs() < 1e-11);
+        assert!(largest_difference(&result.b, &reference.b) < 1e-6);
     }
 
-    // Weight 2 is a matrix that is there twice; weight 0 one that is not there.
+    // Weight 2 is equivalent to a duplicate matrix.
     let repeated: Vec<&[f64]> = matrices.iter().chain(&matrices[..1]).copied().collect();
     let set = MatrixSet::from_matrices(6, &repeated, &SetOptions::default()).unwrap();
     let mut weights = vec![1.0; 30];
@@ -125,6 +125,7 @@ fn order_duplication_and_weights_do_not_matter() {
     assert!((first.loss - second.loss).abs() < 1e-11);
     assert!(largest_difference(&first.b, &second.b) < 1e-6);
 
+    // Weight 0 is equivalent to leaving the matrix out.
     let mut weights = vec![1.0; 30];
     weights[4] = 0.0;
     let options = SetOptions::default().weights(Some(weights));
@@ -137,17 +138,17 @@ fn order_duplication_and_weights_do_not_matter() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn results_are_bitwise_equal_for_all_thread_counts() {
     let set = noisy(700, 20, 0.2, 0);
     for &method in Criterion::Likelihood.methods() {
         let run = |threads| {
             let settings = Settings::default().method(method).max_iter(40);
             let set = set.clone().with_n_jobs(threads);
-            let answer = diagonalize(&set, &settings).unwrap();
+            let result = diagonalize(&set, &settings).unwrap();
             (
-                answer.b,
-                answer.loss.to_bits(),
-                answer.gradient_norm.to_bits(),
+                result.b,
+                result.loss.to_bits(),
+                result.gradient_norm.to_bits(),
             )
         };
         let one = run(1);
@@ -158,7 +159,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn all_ways_to_make_a_set_make_the_same_one() {
+fn all_constructors_build_the_same_set() {
     let made = Synthetic::new(150, 5, 0.2, 0);
     let options = SetOptions::default();
     let slice = solve(&made.set().unwrap());
@@ -168,16 +169,16 @@ fn all_ways_to_make_a_set_make_the_same_one() {
     let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
     assert_eq!(slice.b, iterator.b);
     assert_eq!(slice.b, parallel.b);
-    let misshapen = [&made.data[..25], &made.data[..25], &made.data[..20]];
+    let wrong_length = [&made.data[..25], &made.data[..25], &made.data[..20]];
     assert_eq!(
-        MatrixSet::from_matrices(5, misshapen, &options).unwrap_err(),
+        MatrixSet::from_matrices(5, wrong_length, &options).unwrap_err(),
         Error::MatrixLength {
             matrix: 2,
             size: 5,
             actual: 20
         }
     );
-    // Shapes that no computer can address.
+    // Shapes beyond the address space.
     let huge = 1 << 32;
     for error in [
         MatrixSet::<f64>::new(&[], huge, huge).unwrap_err(),
@@ -187,17 +188,19 @@ fn all_ways_to_make_a_set_make_the_same_one() {
     }
 }
 
-/// Starts that mix channels whose units are twelve decades apart, or leave them as they are: what is recorded is the
-/// loss of B, although the first matrices know little of the weak channels, and the answer is that of other units.
+/// The units of the channels differ by up to twelve orders of magnitude. The recorded losses are
+/// those of B, and the loss at the minimum does not depend on the units, for starts that mix the
+/// channels and for starts that do not.
 #[test]
-fn losses_are_those_of_b_however_channels_differ_and_a_start_mixes_them() {
+fn reported_loss_matches_b_for_badly_scaled_channels() {
     let (n, p) = (40, 6);
     let made = Synthetic::new(n, p, 0.1, 3);
     let reference = solve(&made.set().unwrap());
     let unit = |c: usize| 10.0_f64.powi([6, -6, 0, 3, -2, 5][c]);
     let units: Vec<f64> = (0..p).map(unit).collect();
     let set = MatrixSet::new(&transformed(&made, &Matrix::diagonal(&units)), n, p).unwrap();
-    // Of channels in these units all but the strongest is lost, were they mixed evenly; so their roots are.
+    // An even mixture of these channels would lose all but the strongest to rounding, so the
+    // channels are first divided by the square roots of their units.
     let mixing =
         |a: usize, c: usize| ((3 * a + 5 * c) % 7) as f64 - 2.5 + f64::from(u8::from(a == c));
     let mixed = Matrix::from_fn(p, p, |a, c| mixing(a, c) / units[c].sqrt());
@@ -209,24 +212,24 @@ fn losses_are_those_of_b_however_channels_differ_and_a_start_mixes_them() {
             Init::Given(mixed.clone()),
         ] {
             let settings = Settings::default().method(method).init(start.clone());
-            let answer = diagonalize(&set, &settings).unwrap();
-            let here = Evaluation::at(&set, &answer.b).unwrap();
-            let last = answer.history.last().unwrap().loss;
-            let case = format!("{method:?} from {start:?}: {} {last}", answer.loss);
-            assert!(answer.status.is_converged(), "{case}");
-            assert!((answer.loss - here.loss).abs() < 1e-10, "{case}");
-            assert!((answer.loss - last).abs() < 1e-9, "{case}");
-            assert!((answer.loss - reference.loss).abs() < 1e-9, "{case}");
+            let result = diagonalize(&set, &settings).unwrap();
+            let here = Evaluation::at(&set, &result.b).unwrap();
+            let last = result.history.last().unwrap().loss;
+            let case = format!("{method:?} from {start:?}: {} {last}", result.loss);
+            assert!(result.status.is_converged(), "{case}");
+            assert!((result.loss - here.loss).abs() < 1e-10, "{case}");
+            assert!((result.loss - last).abs() < 1e-9, "{case}");
+            assert!((result.loss - reference.loss).abs() < 1e-9, "{case}");
         }
     }
 }
 
-/// A single matrix leaves every pair of components undecided: Pham's steps are then all but singular, and bring more of the
-/// errors of a bad start along than their sizes tell.
+/// With a single matrix no pair of components is identifiable. Pham's steps are then nearly
+/// singular and amplify the rounding errors of a bad start.
 #[test]
-fn losses_are_those_of_b_after_steps_that_are_all_but_singular() {
+fn recorded_loss_matches_b_after_nearly_singular_pham_steps() {
     let p = 6;
-    let mut worst = 0.0_f64;
+    let mut largest_error = 0.0_f64;
     for seed in 0..40 {
         let made = Synthetic::new(1, p, 0.0, seed);
         let unit = |a: usize| 10.0_f64.powi(((a * 5 + seed as usize) % 11) as i32 - 5);
@@ -241,11 +244,11 @@ fn losses_are_those_of_b_after_steps_that_are_all_but_singular() {
         let mut observer = |record: &Record, b: &Matrix| {
             if record.loss < 0.1 {
                 let exact = Evaluation::at(&set, b).unwrap().loss;
-                worst = worst.max((record.loss - exact).abs());
+                largest_error = largest_error.max((record.loss - exact).abs());
             }
             ControlFlow::Continue(())
         };
         diagonalize_with(&set, &settings, &mut observer).unwrap();
     }
-    assert!(worst < 1e-8, "{worst:e}");
+    assert!(largest_error < 1e-8, "{largest_error:e}");
 }

@@ -1,10 +1,10 @@
-//! The layers of the library point one way.
+//! The modules of the library depend on each other in one direction only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The sources of a module, without comments and tests.
+/// Appends the source code of a module to `out`, without comments and tests.
 fn sources(path: &Path, out: &mut String) {
     if path.is_dir() {
         for entry in fs::read_dir(path).unwrap() {
@@ -28,7 +28,7 @@ fn sources(path: &Path, out: &mut String) {
     }
 }
 
-/// The names that follow `crate::`, one level deep.
+/// Returns the names that follow `crate::`, one level deep.
 fn imports(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = BTreeSet::new();
@@ -52,12 +52,12 @@ fn no_two_top_level_modules_import_each_other() {
     for entry in fs::read_dir(&root).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        // The root, and the list of what is compiled here.
+        // `lib` declares the modules; `compiled` only lists the compiled features.
         if name != "lib" && name != "compiled" {
             sources(&path, modules.entry(name).or_default());
         }
     }
-    // What the root of the crate re-exports, by the module that defines it.
+    // Names re-exported by the crate root, with the modules that define them.
     let root = fs::read_to_string(root.join("lib.rs")).unwrap();
     let mut defined: BTreeMap<String, String> = BTreeMap::new();
     for line in root.split("pub use ").skip(1) {

@@ -1,6 +1,5 @@
-//! The library as its users meet it: one program, because each would be linked anew.
+//! End-to-end tests of the public interface, in one binary to save link time.
 
-mod answer;
 mod bad_input;
 mod convergence;
 mod equivariance;
@@ -13,11 +12,12 @@ mod layers;
 mod least_squares;
 mod observers;
 mod on_disk;
-mod processors;
 mod properties;
-mod reference;
-mod rotations;
+mod reference_losses;
+mod result;
 mod signals;
+mod simd;
+mod sobi_jade;
 mod synthetic;
 mod tracker;
 
@@ -27,11 +27,11 @@ mod backend_example;
 mod cross_spectra;
 
 #[test]
-fn cross_spectra_see_delays() {
+fn cross_spectra_example_separates_delayed_sources() {
     cross_spectra::main().unwrap();
 }
 
 #[test]
-fn custom_backend_solves() {
+fn backend_example_agrees_with_memory() {
     backend_example::main().unwrap();
 }

@@ -1,10 +1,10 @@
-//! Properties of every answer, over random sets.
+//! Properties of every result, on random sets.
 
 use codiag::{Evaluation, MatrixSet, Method, SetOptions, Settings, Status, diagonalize};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// n random covariances of 2p samples in p channels of random units, with weights.
+/// Covariances of 2p random samples in p channels of random units, with random weights.
 fn sets() -> impl Strategy<Value = (usize, usize, Vec<f64>, Vec<f64>)> {
     (1_usize..50, 1_usize..30, any::<u64>()).prop_map(|(n, p, seed)| {
         let mut state = seed;
@@ -20,7 +20,7 @@ fn sets() -> impl Strategy<Value = (usize, usize, Vec<f64>, Vec<f64>)> {
         let mut data = vec![0.0; n * p * p];
         for matrix in data.chunks_exact_mut(p * p) {
             for _ in 0..2 * p {
-                // The sum of four uniforms is nearly normal.
+                // Sums of four uniform numbers are nearly normal.
                 let x: Vec<f64> = units
                     .iter()
                     .map(|u| u * (uniform() + uniform() + uniform() + uniform() - 2.0))
@@ -41,34 +41,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn newton_converges_and_never_loses_to_its_start((n, p, data, weights) in sets()) {
+    fn newton_converges_and_ends_no_higher_than_its_start((n, p, data, weights) in sets()) {
         let options = SetOptions::default().weights(Some(weights));
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
-        let answer = diagonalize(&set, &Settings::default()).unwrap();
-        prop_assert_eq!(answer.status, Status::Converged, "ĝ {:e}", answer.gradient_norm);
-        prop_assert!(answer.loss >= -1e-9);
-        prop_assert!(answer.loss <= answer.history[0].loss + 1e-9);
-        let here = Evaluation::at(&set, &answer.b).unwrap();
-        prop_assert!((here.loss - answer.loss).abs() < 1e-9 * (1.0 + answer.loss));
+        let result = diagonalize(&set, &Settings::default()).unwrap();
+        prop_assert_eq!(result.status, Status::Converged, "ĝ {:e}", result.gradient_norm);
+        prop_assert!(result.loss >= -1e-9);
+        prop_assert!(result.loss <= result.history[0].loss + 1e-9);
+        let here = Evaluation::at(&set, &result.b).unwrap();
+        prop_assert!((here.loss - result.loss).abs() < 1e-9 * (1.0 + result.loss));
         prop_assert!(here.gradient.norm() / (p as f64).sqrt() < 1e-7);
     }
 
     #[test]
-    fn the_other_methods_decrease_the_loss((n, p, data, weights) in sets()) {
+    fn other_methods_decrease_the_loss((n, p, data, weights) in sets()) {
         let options = SetOptions::default().weights(Some(weights));
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         for method in [Method::QuasiNewton, Method::Pham] {
             let settings = Settings::default().method(method).max_iter(5);
-            let answer = diagonalize(&set, &settings).unwrap();
-            for pair in answer.history.windows(2) {
+            let result = diagonalize(&set, &settings).unwrap();
+            for pair in result.history.windows(2) {
                 prop_assert!(pair[1].loss <= pair[0].loss + 1e-9);
             }
-            prop_assert!(answer.b.is_finite() && answer.a.is_finite());
+            prop_assert!(result.b.is_finite() && result.a.is_finite());
         }
     }
 
     #[test]
-    fn orthogonal_answers_are_orthogonal((n, p, data, _) in sets()) {
+    fn orthogonal_solves_return_orthogonal_b((n, p, data, _) in sets()) {
         let set = MatrixSet::new(&data, n, p).unwrap();
         let settings = Settings::default().orthogonal(true).max_iter(20);
         let b = diagonalize(&set, &settings).unwrap().b;

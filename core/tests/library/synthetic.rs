@@ -1,10 +1,10 @@
-//! Synthetic sets, and Amari's distance.
+//! Synthetic sets and the Amari distance.
 
 use codiag::synthetic::{Sensors, Synthetic, amari_distance, meg};
 use codiag::{Error, Matrix, MatrixSet};
 
 #[test]
-fn amari_distance_is_zero_for_scaled_permutations_and_one_at_worst() {
+fn amari_distance_is_zero_for_scaled_permutations_and_at_most_one() {
     let a = Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 5.0]);
     // The inverse, with its rows swapped.
     let swapped = Matrix::from_rows(2, 2, vec![3.0, -1.0, -5.0, 2.0]);
@@ -18,14 +18,14 @@ fn amari_distance_is_zero_for_scaled_permutations_and_one_at_worst() {
 }
 
 #[test]
-fn seeds_decide_the_data() {
+fn equal_seeds_give_equal_data() {
     let (x, y) = (Synthetic::new(3, 4, 0.1, 7), Synthetic::new(3, 4, 0.1, 7));
     assert_eq!(x.data, y.data);
     assert_ne!(x.data, Synthetic::new(3, 4, 0.1, 8).data);
 }
 
 #[test]
-fn sets_that_do_not_fit_into_memory_are_errors() {
+fn sets_too_large_for_memory_are_errors() {
     for (n, p) in [(1_000_000_000, 100), (1 << 32, 1 << 32), (usize::MAX, 1)] {
         let errors = [
             Synthetic::try_new(n, p, 0.1, 0).unwrap_err(),
@@ -42,7 +42,7 @@ fn sets_that_do_not_fit_into_memory_are_errors() {
 }
 
 #[test]
-fn meg_covariances_are_whole_and_white_on_average() {
+fn mean_of_meg_covariances_has_unit_diagonal() {
     for sensors in [Sensors::Magnetometers, Sensors::Gradiometers] {
         let set = MatrixSet::new(&meg(sensors), 100, 40).unwrap();
         for a in 0..40 {

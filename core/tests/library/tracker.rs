@@ -1,4 +1,4 @@
-//! Matrices that keep arriving.
+//! Tracking of real matrices.
 
 use std::ops::ControlFlow;
 
@@ -15,8 +15,8 @@ fn product(x: &Matrix, y: &Matrix) -> Matrix {
     })
 }
 
-/// Turns neighbouring channels into each other, all by the same angle.
-fn turn(p: usize, angle: f64) -> Matrix {
+/// A product of rotations of adjacent channels, all by the same angle.
+fn rotation(p: usize, angle: f64) -> Matrix {
     let mut all = Matrix::identity(p);
     for a in 0..p - 1 {
         let mut one = Matrix::identity(p);
@@ -27,22 +27,22 @@ fn turn(p: usize, angle: f64) -> Matrix {
     all
 }
 
-/// Noisy matrices whose mixing turns by a right angle on their way, and the mixing of each.
+/// Noisy matrices whose mixing rotates by 90 degrees over time, and the mixing of each.
 fn drifting(n: usize, p: usize) -> (Vec<Vec<f64>>, Vec<Matrix>) {
-    let still = Synthetic::new(n, p, 0.05, 3);
-    let turns = (0..n).map(|t| turn(p, std::f64::consts::FRAC_PI_2 * t as f64 / n as f64));
-    let matrices = still.data.chunks_exact(p * p);
-    turns
+    let made = Synthetic::new(n, p, 0.05, 3);
+    let rotations = (0..n).map(|t| rotation(p, std::f64::consts::FRAC_PI_2 * t as f64 / n as f64));
+    let matrices = made.data.chunks_exact(p * p);
+    rotations
         .zip(matrices)
-        .map(|(turn, c)| {
+        .map(|(rotation, c)| {
             let c = Matrix::from_rows(p, p, c.to_vec());
-            let moved = product(&product(&turn, &c), &turn.transpose());
-            (moved.into_vec(), product(&turn, &still.mixing))
+            let moved = product(&product(&rotation, &c), &rotation.transpose());
+            (moved.into_vec(), product(&rotation, &made.mixing))
         })
         .unzip()
 }
 
-fn remembering(window: usize, forgetting: f64) -> TrackerSettings {
+fn settings_with(window: usize, forgetting: f64) -> TrackerSettings {
     TrackerSettings {
         window,
         forgetting,
@@ -50,24 +50,24 @@ fn remembering(window: usize, forgetting: f64) -> TrackerSettings {
     }
 }
 
-/// The answers of a tracker that is given one matrix after the other.
-fn follow(tracker: &mut Tracker, matrices: &[Vec<f64>]) -> Vec<Diagonalization> {
+/// Pushes the matrices one at a time and returns the results.
+fn push_each(tracker: &mut Tracker, matrices: &[Vec<f64>]) -> Vec<Diagonalization> {
     let push = |c: &Vec<f64>| tracker.push(c).unwrap();
     matrices.iter().map(push).collect()
 }
 
 #[test]
-fn b_follows_a_mixing_that_no_single_b_undoes() {
+fn tracker_follows_a_drifting_mixing_that_batch_solve_cannot() {
     let (n, p) = (1200, 6);
     let (matrices, mixings) = drifting(n, p);
-    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
-    let answers = follow(&mut tracker, &matrices);
+    let mut tracker = Tracker::new(p, settings_with(120, 0.96)).unwrap();
+    let results = push_each(&mut tracker, &matrices);
     let distances = |of: &dyn Fn(usize) -> Matrix| -> Vec<f64> {
         (120..n)
             .map(|t| amari_distance(&of(t), &mixings[t]))
             .collect()
     };
-    let tracked = distances(&|t| answers[t].b.clone());
+    let tracked = distances(&|t| results[t].b.clone());
     assert!(
         tracked.iter().all(|d| *d < 0.06),
         "{:?}",
@@ -91,26 +91,26 @@ fn b_follows_a_mixing_that_no_single_b_undoes() {
 }
 
 #[test]
-fn an_update_costs_the_same_however_many_came_before() {
+fn update_cost_does_not_grow_with_time() {
     let (n, p) = (1200, 6);
     let (matrices, _) = drifting(n, p);
-    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
-    let answers = follow(&mut tracker, &matrices);
+    let mut tracker = Tracker::new(p, settings_with(120, 0.96)).unwrap();
+    let results = push_each(&mut tracker, &matrices);
     assert_eq!(
         (tracker.len(), tracker.matrices().len()),
         (120, 120 * p * p)
     );
-    let passes = |answer: &Diagonalization| answer.history.last().map_or(0.0, |r| r.passes);
+    let passes = |result: &Diagonalization| result.history.last().map_or(0.0, |r| r.passes);
     let mean =
         |range: &[Diagonalization]| range.iter().map(passes).sum::<f64>() / range.len() as f64;
     assert!(
-        answers
+        results
             .iter()
             .all(|a| a.status.is_converged() && a.powers.rows() <= 120)
     );
-    // In transforms of the window: one to begin with, and 5/3 per iteration.
-    assert!(mean(&answers[120..]) < 1.0 + 5.0 * 5.0 / 3.0);
-    let (early, late) = (mean(&answers[120..360]), mean(&answers[n - 240..]));
+    // In data passes over the window: one for the start and 5/3 per iteration.
+    assert!(mean(&results[120..]) < 1.0 + 5.0 * 5.0 / 3.0);
+    let (early, late) = (mean(&results[120..360]), mean(&results[n - 240..]));
     assert!(late < 1.25 * early, "{early} {late}");
 }
 
@@ -118,10 +118,10 @@ fn an_update_costs_the_same_however_many_came_before() {
 fn components_keep_their_order_and_sign() {
     let p = 6;
     let (matrices, _) = drifting(1200, p);
-    let mut tracker = Tracker::new(p, remembering(120, 0.96)).unwrap();
-    let answers = follow(&mut tracker, &matrices);
-    for pair in answers[20..].windows(2) {
-        // The new filters applied to the old patterns: nearly the identity, not another permutation.
+    let mut tracker = Tracker::new(p, settings_with(120, 0.96)).unwrap();
+    let results = push_each(&mut tracker, &matrices);
+    for pair in results[20..].windows(2) {
+        // The new filters times the old patterns are nearly the identity.
         let relative = product(&pair[1].b, &pair[0].a);
         for a in 0..p {
             for b in 0..p {
@@ -130,24 +130,24 @@ fn components_keep_their_order_and_sign() {
             }
         }
     }
-    // By the end the first and the last B are far apart all the same.
-    let relative = product(&answers[1199].b, &answers[120].a);
+    // The first and the last B differ clearly.
+    let relative = product(&results[1199].b, &results[120].a);
     assert!((0..p).any(|a| (0..p).any(|b| a != b && relative[(a, b)].abs() > 0.5)));
 }
 
 #[test]
-fn components_are_not_exchanged_where_they_can_hardly_be_told_apart() {
-    // Few matrices for forty components: they turn into each other a long way at every update.
+fn poorly_separable_components_keep_their_order() {
+    // With few matrices for 40 components, poorly separable components change much in each update.
     let p = 40;
     let data = meg(Sensors::Magnetometers);
-    let mut tracker = Tracker::new(p, remembering(60, 0.97)).unwrap();
+    let mut tracker = Tracker::new(p, settings_with(60, 0.97)).unwrap();
     let mut before = tracker.push(&data[..40 * p * p]).unwrap().b;
     for c in data[40 * p * p..].chunks_exact(p * p) {
-        let answer = tracker.push(c).unwrap();
-        assert!(answer.status.is_converged());
+        let result = tracker.push(c).unwrap();
+        assert!(result.status.is_converged());
         let options = SetOptions::default().weights(Some(tracker.decayed_weights()));
         let set = MatrixSet::with_options(&tracker.matrices(), tracker.len(), p, &options).unwrap();
-        let half = product(&answer.b, set.mean());
+        let half = product(&result.b, set.mean());
         let power = |row: &[f64]| -> f64 {
             let image = product(&Matrix::from_rows(1, p, row.to_vec()), set.mean());
             image.row(0).iter().zip(row).map(|(x, y)| x * y).sum()
@@ -162,25 +162,25 @@ fn components_are_not_exchanged_where_they_can_hardly_be_told_apart() {
                 assert!(kept >= exchanged, "{a} {b}: {kept} {exchanged}");
             }
         }
-        // What belongs to a component goes along with it.
-        let transformed = answer.transform(&set);
-        let identity = product(&answer.b, &answer.a);
+        // Powers and patterns are in the order of the filters.
+        let transformed = result.transform(&set);
+        let identity = product(&result.b, &result.a);
         for a in 0..p {
             let last = &transformed[(tracker.len() - 1) * p * p..];
-            let power = answer.powers[(tracker.len() - 1, a)];
+            let power = result.powers[(tracker.len() - 1, a)];
             assert!((last[a * p + a] - power).abs() < 1e-9 * power);
             assert!((identity[(a, a)] - 1.0).abs() < 1e-9);
         }
-        before = answer.b;
+        before = result.b;
     }
 }
 
 #[test]
-fn a_mixing_that_stands_still_is_that_of_a_batch_solve_of_the_window() {
+fn constant_mixing_gives_the_batch_result_of_the_window() {
     for seed in 0..3 {
         let (n, p, window) = (150, 5, 60);
         let made = Synthetic::new(n, p, 0.1, seed);
-        let mut tracker = Tracker::new(p, remembering(window, 0.95)).unwrap();
+        let mut tracker = Tracker::new(p, settings_with(window, 0.95)).unwrap();
         let mut last = None;
         for c in made.data.chunks_exact(p * p) {
             last = Some(tracker.push(c).unwrap());
@@ -200,7 +200,7 @@ fn a_mixing_that_stands_still_is_that_of_a_batch_solve_of_the_window() {
         let batch = diagonalize(&set, &Settings::default()).unwrap();
         assert!((tracked.loss - batch.loss).abs() < 1e-10);
         assert!(amari_distance(&tracked.b, &batch.a) < 1e-6);
-        // Unit mean power in the window.
+        // The weighted mean power in the window is 1.
         for a in 0..p {
             let power: f64 = (0..window)
                 .map(|i| set.weights()[i] * tracked.powers[(i, a)])
@@ -211,10 +211,10 @@ fn a_mixing_that_stands_still_is_that_of_a_batch_solve_of_the_window() {
 }
 
 #[test]
-fn groups_of_matrices_lead_to_the_same_b() {
+fn pushing_in_groups_gives_the_same_result() {
     let p = 5;
     let made = Synthetic::new(90, p, 0.1, 1);
-    let mut one_by_one = Tracker::new(p, remembering(40, 0.97)).unwrap();
+    let mut one_by_one = Tracker::new(p, settings_with(40, 0.97)).unwrap();
     let mut together = one_by_one.clone();
     for c in made.data.chunks_exact(p * p) {
         one_by_one.push(c).unwrap();
@@ -233,27 +233,32 @@ fn groups_of_matrices_lead_to_the_same_b() {
         diagonalize(&set, &settings).unwrap().a
     };
     assert!(amari_distance(together.b().unwrap(), &inverse) < 1e-6);
-    // More at once than the window holds: the last of them, a batch solve.
-    let mut at_once = Tracker::new(p, remembering(40, 0.97)).unwrap();
-    let answer = at_once.push(&made.data).unwrap();
+    // Of a group larger than the window, the last matrices are kept and solved as a batch.
+    let mut at_once = Tracker::new(p, settings_with(40, 0.97)).unwrap();
+    let result = at_once.push(&made.data).unwrap();
     assert_eq!(at_once.matrices(), together.matrices());
-    assert!(answer.powers.rows() == 40 && amari_distance(&answer.b, &inverse) < 1e-6);
+    assert!(result.powers.rows() == 40 && amari_distance(&result.b, &inverse) < 1e-6);
 }
 
 #[test]
-fn a_resumed_tracker_goes_on_with_the_same_bits() {
+fn resumed_tracker_gives_bitwise_equal_results() {
     let (matrices, _) = drifting(90, 4);
     let weights = |t: usize| [0.5 + (t % 3) as f64];
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let mut whole = Tracker::new(4, remembering(30, 0.9)).unwrap();
+    let mut tracker = Tracker::new(4, settings_with(30, 0.9)).unwrap();
     for (t, c) in matrices[..50].iter().enumerate() {
-        whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+        tracker
+            .push_with(c, Some(&weights(t)), &mut silent)
+            .unwrap();
     }
-    let b = whole.b().cloned();
-    let settings = remembering(30, 0.9);
-    let mut resumed = Tracker::resume(4, settings, &whole.matrices(), &whole.weights(), b).unwrap();
+    let b = tracker.b().cloned();
+    let settings = settings_with(30, 0.9);
+    let mut resumed =
+        Tracker::resume(4, settings, &tracker.matrices(), &tracker.weights(), b).unwrap();
     for (t, c) in matrices.iter().enumerate().skip(50) {
-        let one = whole.push_with(c, Some(&weights(t)), &mut silent).unwrap();
+        let one = tracker
+            .push_with(c, Some(&weights(t)), &mut silent)
+            .unwrap();
         let other = resumed
             .push_with(c, Some(&weights(t)), &mut silent)
             .unwrap();
@@ -262,11 +267,11 @@ fn a_resumed_tracker_goes_on_with_the_same_bits() {
 }
 
 #[test]
-fn weights_of_zero_leave_a_matrix_out() {
+fn matrix_of_weight_zero_has_no_effect() {
     let made = Synthetic::new(30, 4, 0.1, 2);
     let set = MatrixSet::new(&made.data[..20 * 16], 20, 4).unwrap();
     let alone = diagonalize(&set, &Settings::default()).unwrap();
-    let mut tracker = Tracker::new(4, remembering(30, 1.0)).unwrap();
+    let mut tracker = Tracker::new(4, settings_with(30, 1.0)).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     tracker.push(&made.data[..20 * 16]).unwrap();
     for c in made.data[20 * 16..].chunks_exact(16) {
@@ -277,38 +282,38 @@ fn weights_of_zero_leave_a_matrix_out() {
 }
 
 #[test]
-fn rank_and_rotations_are_those_of_the_first_matrices() {
-    // Five dimensions in seven channels.
+fn rank_reduction_and_orthogonality_are_kept() {
+    // Matrices of rank 5 in seven channels.
     let made = Synthetic::new(40, 5, 0.1, 4);
-    let lift = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
-    let lifted: Vec<Vec<f64>> = made
+    let embedding = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
+    let embedded: Vec<Vec<f64>> = made
         .data
         .chunks_exact(25)
         .map(|c| {
             let c = Matrix::from_rows(5, 5, c.to_vec());
-            product(&product(&lift, &c), &lift.transpose()).into_vec()
+            product(&product(&embedding, &c), &embedding.transpose()).into_vec()
         })
         .collect();
     let settings = TrackerSettings {
         n_components: Rank::Auto,
-        ..remembering(20, 0.95)
+        ..settings_with(20, 0.95)
     };
     let mut tracker = Tracker::new(7, settings).unwrap();
-    let answers = follow(&mut tracker, &lifted);
+    let results = push_each(&mut tracker, &embedded);
     assert!(
-        answers
+        results
             .iter()
             .all(|a| (a.b.rows(), a.b.columns()) == (5, 7))
     );
     let plain: Vec<Vec<f64>> = made.data.chunks_exact(25).map(<[f64]>::to_vec).collect();
-    let mut flat = Tracker::new(5, remembering(20, 0.95)).unwrap();
-    let flat = follow(&mut flat, &plain);
-    let unlifted = product(tracker.b().unwrap(), &lift);
-    assert!(amari_distance(&unlifted, &flat[39].a) < 1e-6);
+    let mut full_rank = Tracker::new(5, settings_with(20, 0.95)).unwrap();
+    let expected = push_each(&mut full_rank, &plain);
+    let reduced = product(tracker.b().unwrap(), &embedding);
+    assert!(amari_distance(&reduced, &expected[39].a) < 1e-6);
 
     let settings = TrackerSettings {
         solve: Settings::default().orthogonal(true),
-        ..remembering(20, 0.95)
+        ..settings_with(20, 0.95)
     };
     let mut tracker = Tracker::new(5, settings).unwrap();
     for c in made.data.chunks_exact(25) {
@@ -322,7 +327,7 @@ fn rank_and_rotations_are_those_of_the_first_matrices() {
 }
 
 #[test]
-fn an_observer_stops_an_update_and_the_next_one_goes_on() {
+fn observer_stops_an_update_and_the_next_one_converges() {
     let made = Synthetic::new(60, 6, 0.3, 0);
     let mut tracker = Tracker::new(6, TrackerSettings::default()).unwrap();
     let mut stop = |_: &Record, _: &Matrix| ControlFlow::Break(());
@@ -343,7 +348,7 @@ fn an_observer_stops_an_update_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn bad_input_leaves_the_tracker_as_it_was() {
+fn invalid_input_leaves_the_tracker_unchanged() {
     let made = Synthetic::new(12, 3, 0.1, 0);
     let mut tracker = Tracker::new(3, TrackerSettings::default()).unwrap();
     tracker.push(&made.data[..10 * 9]).unwrap();
@@ -353,7 +358,7 @@ fn bad_input_leaves_the_tracker_as_it_was() {
     let mut indefinite = made.data[10 * 9..].to_vec();
     indefinite[9..].iter_mut().for_each(|x| *x = -*x);
     let asymmetric = [2.0, 0.1, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0];
-    // Matrices are counted from the first of those given.
+    // Errors count matrices from the first one of the call.
     let nan = tracker.push(&with_nan).unwrap_err();
     assert!(matches!(
         nan,
@@ -372,16 +377,16 @@ fn bad_input_leaves_the_tracker_as_it_was() {
             ..
         }
     ));
-    let skewed = tracker.push(&asymmetric).unwrap_err();
-    assert!(matches!(skewed, Error::Asymmetric { matrix: 0, .. }));
+    let error = tracker.push(&asymmetric).unwrap_err();
+    assert!(matches!(error, Error::Asymmetric { matrix: 0, .. }));
     assert!(matches!(tracker.push(&[]), Err(Error::Shape { .. })));
     assert!(matches!(
         tracker.push(&[1.0; 10]),
         Err(Error::Length { .. })
     ));
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let two = &made.data[10 * 9..];
-    let mut weighted = |w: &[f64]| tracker.push_with(two, Some(w), &mut silent).unwrap_err();
+    let valid = &made.data[10 * 9..];
+    let mut weighted = |w: &[f64]| tracker.push_with(valid, Some(w), &mut silent).unwrap_err();
     assert!(matches!(
         weighted(&[1.0]),
         Error::WeightsLength {
@@ -401,31 +406,31 @@ fn bad_input_leaves_the_tracker_as_it_was() {
 }
 
 #[test]
-fn settings_out_of_their_ranges_are_named() {
+fn settings_out_of_range_are_named() {
     let named = |settings: TrackerSettings| match Tracker::<f64>::new(3, settings) {
         Err(Error::Setting { setting, .. }) => setting,
         other => panic!("{other:?}"),
     };
-    assert_eq!(named(remembering(0, 0.9)), Setting::TrackerWindow);
+    assert_eq!(named(settings_with(0, 0.9)), Setting::TrackerWindow);
     for forgetting in [0.0, -0.5, 1.01, f64::NAN] {
-        assert_eq!(named(remembering(10, forgetting)), Setting::Forgetting);
+        assert_eq!(named(settings_with(10, forgetting)), Setting::Forgetting);
     }
     let solve = Settings::default().tol(0.0);
     assert_eq!(
         named(TrackerSettings {
             solve,
-            ..remembering(10, 0.9)
+            ..settings_with(10, 0.9)
         }),
         Setting::Tol
     );
     let settings = TrackerSettings {
         shrinkage: 2.0,
-        ..remembering(10, 0.9)
+        ..settings_with(10, 0.9)
     };
     assert_eq!(named(settings), Setting::Shrinkage);
-    // No matrix yet, or nothing but weights of zero.
+    // An empty tracker, and one whose only matrix has weight zero.
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let mut tracker = Tracker::new(1, remembering(10, 0.9)).unwrap();
+    let mut tracker = Tracker::new(1, settings_with(10, 0.9)).unwrap();
     assert!(tracker.is_empty() && tracker.b().is_none());
     let none = tracker
         .push_with(&[1.0], Some(&[0.0]), &mut silent)

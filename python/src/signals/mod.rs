@@ -175,7 +175,7 @@ pub fn drift_fraction(
 ) -> PyResult<f64> {
     let recording = channels(&x)?;
     let spans: Vec<Range<usize>> = bad_spans.into_iter().map(|(from, to)| from..to).collect();
-    let fraction = py.detach(|| signals::drift_share(&recording, sfreq, &spans));
+    let fraction = py.detach(|| signals::drift_fraction(&recording, sfreq, &spans));
     fraction.map_err(bad_input)
 }
 

@@ -37,7 +37,7 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
             Contrast::Lags(Lags::new(lags).segments(segments).orthogonal(orthogonal))
         }
         (None, None) if cumulants => Contrast::Cumulants {
-            exclude: segments.bad_spans,
+            bad_spans: segments.bad_spans,
         },
         (None, None) => Contrast::Segments(segments),
     };

@@ -1,4 +1,4 @@
-# n matrices A diag(powers) A', and A.
+# Returns n matrices A diag(powers) A' plus noise, and A.
 mixed <- function(p, n, noise = 0, complex = FALSE) {
   draw <- function(k) if (complex) complex(real = rnorm(k), imaginary = rnorm(k)) else rnorm(k)
   A <- matrix(draw(p * p), p)
@@ -14,13 +14,13 @@ mixed <- function(p, n, noise = 0, complex = FALSE) {
   list(A = A, C = C)
 }
 
-# How far B A is from a scaled permutation.
-leftover <- function(B, A) {
+# Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation.
+separation_error <- function(B, A) {
   M <- abs(B %*% A)
   max(rowSums(M) / apply(M, 1, max) - 1)
 }
 
-# 1/2 sum_i w_i [sum_a log D_aa - log det D], straight from its definition.
+# Likelihood criterion, the mean of 1/2 (sum_a log D_aa - log det D), by its definition.
 likelihood <- function(B, C) {
   one <- function(M) {
     D <- B %*% M %*% Conj(t(B))

@@ -1,51 +1,55 @@
-//! The recording of `codiag separate`, and what is known of it.
+//! The recording of `codiag separate` and its description.
 
 use anyhow::{Context, Result, ensure};
 use codiag::signals::{ArtifactKind, Recording};
 
 use crate::args::Separate;
 use crate::input::filter::FilteredRecording;
-use crate::input::recording::{Info, Picked, ReferenceChannel, Stored, by_name};
+use crate::input::recording::{
+    PickedChannels, RecordingInfo, ReferenceChannel, StoredRecording, split_reference_channels,
+};
 
-/// The lowest and the highest rate that are taken as one, in samples per second.
-const LOWEST_RATE: f64 = 1e-9;
-const HIGHEST_RATE: f64 = 1e12;
+/// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range
+/// of the figures.
+const MIN_SFREQ: f64 = 1e-9;
+const MAX_SFREQ: f64 = 1e12;
 
-/// What is separated, and what is known of it.
+/// A recording and its description.
 pub struct Input {
     pub name: String,
-    pub stored: Stored,
-    pub info: Info,
-    /// The channels that are separated.
+    pub stored: StoredRecording,
+    pub info: RecordingInfo,
+    /// Indices of the channels that are separated.
     pub channels: Vec<usize>,
-    /// Channels that show blinks or heartbeats, with their signals.
+    /// Channels that record blinks or heartbeats, with their signals.
     pub references: Vec<(ReferenceChannel, Vec<f64>)>,
-    pub rate: Option<f64>,
-    /// The channels that are separated, filtered, if that was asked for.
+    /// Sampling frequency in Hz.
+    pub sfreq: Option<f64>,
+    /// The separated channels after filtering, if a filter was requested.
     filtered: Option<FilteredRecording>,
 }
 
 impl Input {
-    /// Opens what the arguments name.
+    /// Opens the recording that the arguments name.
     pub fn open(args: &Separate) -> Result<Self> {
-        let stored = Stored::open(&args.input)?;
+        let stored = StoredRecording::open(&args.input)?;
         let file = args.input.display().to_string();
         let (count, samples) = (stored.channels(), stored.samples());
         let mut info = match &args.info {
-            Some(path) => Info::read(path)?,
-            None => Info::default(),
+            Some(path) => RecordingInfo::read(path)?,
+            None => RecordingInfo::default(),
         };
         if let Some(path) = &args.names {
-            info.names = Info::read_names(path)?;
+            info.names = RecordingInfo::read_names(path)?;
         }
         info.check(count, samples).with_context(|| file.clone())?;
         let mut references = info.reference_signals(samples)?;
         let mut channels: Vec<usize> = (0..count).collect();
         if args.names.is_some() {
-            let (others, named) = by_name(&info.names, count);
+            let (others, named) = split_reference_channels(&info.names, count);
             ensure!(
                 !others.is_empty(),
-                "{file}: all channels are named EOG or ECG"
+                "{file}: all channels are named EOG or ECG, so there is nothing to separate"
             );
             channels = others;
             for (c, reference) in named {
@@ -74,24 +78,23 @@ impl Input {
             !channels.is_empty(),
             "{file}: no channels are left to separate"
         );
-        if let Some(rate) = args.sfreq {
+        if let Some(sfreq) = args.sfreq {
             ensure!(
-                rate.is_finite() && rate > 0.0,
-                "--rate must be a positive number of samples per second, got {rate}"
+                sfreq.is_finite() && sfreq > 0.0,
+                "--sfreq must be a positive frequency in Hz, got {sfreq}"
             );
-            // Beyond these, times and frequencies leave the range of the figures.
             ensure!(
-                (LOWEST_RATE..=HIGHEST_RATE).contains(&rate),
-                "--rate must be from {LOWEST_RATE:e} to {HIGHEST_RATE:e} samples per second, got {rate:e}"
+                (MIN_SFREQ..=MAX_SFREQ).contains(&sfreq),
+                "--sfreq must be between {MIN_SFREQ:e} and {MAX_SFREQ:e} Hz, got {sfreq:e}"
             );
         }
-        let picked = Picked {
+        let picked = PickedChannels {
             recording: &stored,
             channels: channels.clone(),
         };
         let filtered = match args.sfreq {
-            Some(rate) if args.highpass.is_some() || args.lowpass.is_some() => Some(
-                FilteredRecording::new(&picked, rate, args.highpass, args.lowpass)?,
+            Some(sfreq) if args.highpass.is_some() || args.lowpass.is_some() => Some(
+                FilteredRecording::new(&picked, sfreq, args.highpass, args.lowpass)?,
             ),
             _ => None,
         };
@@ -102,25 +105,25 @@ impl Input {
             info,
             channels,
             references,
-            rate: args.sfreq,
+            sfreq: args.sfreq,
         })
     }
 
-    /// The recording of the channels that are separated.
-    pub fn picked(&self) -> Picked<'_> {
+    /// Returns the recording of the channels that are separated.
+    pub fn picked(&self) -> PickedChannels<'_> {
         if let Some(filtered) = &self.filtered {
-            return Picked {
+            return PickedChannels {
                 recording: filtered,
                 channels: (0..filtered.channels()).collect(),
             };
         }
-        Picked {
+        PickedChannels {
             recording: &self.stored,
             channels: self.channels.clone(),
         }
     }
 
-    /// The names of the channels that are separated, or their numbers.
+    /// Returns the names of the separated channels, or their numbers if they have no names.
     pub fn channel_names(&self) -> Vec<String> {
         let name = |c: &usize| match self.info.names.get(*c) {
             Some(name) => name.clone(),
@@ -129,23 +132,23 @@ impl Input {
         self.channels.iter().map(name).collect()
     }
 
-    /// Their types, as MNE calls them, or none.
+    /// Returns the MNE type of each separated channel; empty if unknown.
     pub fn types(&self) -> Vec<String> {
         let kind = |c: &usize| self.info.types.get(*c).cloned().unwrap_or_default();
         self.channels.iter().map(kind).collect()
     }
 
-    /// Where they are on the head, if that is known.
+    /// Returns the position on the head of each separated channel, if known.
     pub fn positions(&self) -> Vec<Option<[f64; 2]>> {
         let position = |c: &usize| self.info.positions.get(*c).copied().flatten();
         self.channels.iter().map(position).collect()
     }
 }
 
-/// One channel of a recording.
-fn signal(stored: &Stored, channel: usize) -> Result<Vec<f64>> {
+/// Reads one channel of a recording.
+fn signal(stored: &StoredRecording, channel: usize) -> Result<Vec<f64>> {
     let mut signal = vec![0.0; stored.samples()];
-    let picked = Picked {
+    let picked = PickedChannels {
         recording: stored,
         channels: vec![channel],
     };
@@ -153,7 +156,7 @@ fn signal(stored: &Stored, channel: usize) -> Result<Vec<f64>> {
     Ok(signal)
 }
 
-/// A channel by its name, or by its number.
+/// Finds a channel by its name or its number.
 fn find(option: &str, wanted: &str, names: &[String], channels: usize) -> Result<usize> {
     let wanted = wanted.trim();
     let named = names.iter().position(|name| name == wanted);
@@ -161,18 +164,18 @@ fn find(option: &str, wanted: &str, names: &[String], channels: usize) -> Result
     named.or(numbered).with_context(|| {
         let known = if names.is_empty() {
             format!(
-                "they have no names (--names), but numbers from 0 to {}",
+                "channels are numbered from 0 to {} unless --names gives them names",
                 channels - 1
             )
         } else {
-            format!("there are {}", some_of(names))
+            format!("the channels are {}", first_names(names))
         };
-        format!("{option} names the channel {wanted:?}, which is not there: {known}")
+        format!("{option}: there is no channel {wanted:?}; {known}")
     })
 }
 
-/// The first few of some names.
-fn some_of(names: &[String]) -> String {
+/// Lists the first five names.
+fn first_names(names: &[String]) -> String {
     let first: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
     let rest = if names.len() > 5 { ", ..." } else { "" };
     format!("{}{rest}", first.join(", "))

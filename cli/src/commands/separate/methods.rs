@@ -1,4 +1,4 @@
-//! What was done, in words for a paper, and whom to cite.
+//! Paragraph for the methods section of a paper, with references.
 
 use codiag::Criterion;
 use codiag::signals::{
@@ -7,10 +7,10 @@ use codiag::signals::{
 
 use super::Input;
 use crate::args::Separate;
+use crate::format;
 use crate::page::stability;
-use crate::words;
 
-/// A paragraph, and the references it speaks of.
+/// A paragraph and the references that it cites.
 pub struct Methods {
     pub text: String,
     pub references: Vec<&'static str>,
@@ -36,14 +36,14 @@ const DAMMERS: &str = "J. Dammers et al., Integration of amplitude and phase sta
                        in independent components of neuromagnetic recordings, IEEE Transactions on Biomedical \
                        Engineering 55, 2008.";
 
-/// Tells of a separation.
+/// Describes a separation.
 pub fn paragraph(
     input: &Input,
     args: &Separate,
     separation: &Separation,
     found: &SeparationResult,
 ) -> Methods {
-    let (contrast, mut references) = contrast(separation, found, input.rate);
+    let (contrast, mut references) = contrast(separation, found, input.sfreq);
     let mut sentences = vec![recording(input, args, found), components(separation, found)];
     sentences.push(contrast);
     match separation.shrinkage {
@@ -61,32 +61,32 @@ pub fn paragraph(
             );
             references.push(CHEN);
         }
-        Shrinkage::Fixed(share) if share > 0.0 => sentences.push(format!(
-            "Each matrix was shrunk towards a multiple of the identity by {share}."
+        Shrinkage::Fixed(weight) if weight > 0.0 => sentences.push(format!(
+            "Each matrix was shrunk towards a multiple of the identity with weight {weight}."
         )),
         _ => {}
     }
-    let answer = &found.diagonalization;
+    let result = &found.diagonalization;
     sentences.push(format!(
         "The matrices were diagonalized by the method \"{}\" of codiag {} ({}, gradient norm {:.1e} after {}, \
          tolerance {:e}{}).",
         separation.solver.method.name(),
         env!("CARGO_PKG_VERSION"),
-        answer.status,
-        answer.gradient_norm,
-        words::count(answer.n_iter, "iteration", "iterations"),
+        result.status,
+        result.gradient_norm,
+        format::count(result.n_iter, "iteration", "iterations"),
         separation.solver.tol,
         match separation.solver.n_restarts {
             0 => String::new(),
             n => format!(", the best of {} starts", n + 1),
         }
     ));
-    if let Some(tried) = &answer.stability {
-        let resampled = stability::of_recording(&separation.contrast);
+    if let Some(estimate) = &result.stability {
+        let resampled = stability::resampled_in(&separation.contrast);
         sentences.push(format!(
             "The stability of a source is {}: {}.",
-            stability::definition(tried, resampled),
-            stability::summary(tried)
+            stability::definition(estimate, resampled),
+            stability::summary(estimate)
         ));
     }
     if !input.references.is_empty() {
@@ -96,7 +96,7 @@ pub fn paragraph(
             .map(|(r, _)| r.name.as_str())
             .collect();
         sentences.push(format!(
-            "Sources were compared with {}: by correlation around its peaks, and for heartbeats by the consistency of \
+            "Sources were compared with {}: by their correlation around the peaks of that channel, and for heartbeats also by the consistency of \
              their phase (Kuiper's test; Dammers et al. 2008).",
             names.join(", ")
         ));
@@ -105,7 +105,7 @@ pub fn paragraph(
     if !args.exclude.is_empty() {
         let numbers: Vec<String> = args.exclude.iter().map(ToString::to_string).collect();
         sentences.push(format!(
-            "Source{} {} {} removed from the recording as it was.",
+            "Source{} {} {} removed from the unfiltered recording.",
             if numbers.len() == 1 { "" } else { "s" },
             numbers.join(", "),
             if numbers.len() == 1 { "was" } else { "were" }
@@ -117,16 +117,17 @@ pub fn paragraph(
     }
 }
 
+/// Describes the recording and its filter.
 fn recording(input: &Input, args: &Separate, found: &SeparationResult) -> String {
     let mut text = format!(
         "The recording ({}{}, {} samples{})",
-        words::count(found.n_channels(), "channel", "channels"),
+        format::count(found.n_channels(), "channel", "channels"),
         by_type(&input.types()),
         input.stored.samples(),
-        input.rate.map_or(String::new(), |rate| format!(
+        input.sfreq.map_or(String::new(), |sfreq| format!(
             " at {} Hz, {}",
-            (1e2 * rate).round() / 1e2, // 600.614990234375 in some files
-            words::seconds(input.stored.samples() as f64 / rate)
+            (1e2 * sfreq).round() / 1e2, // 600.614990234375 in some files
+            format::seconds(input.stored.samples() as f64 / sfreq)
         ))
     );
     let filter = match (args.highpass, args.lowpass) {
@@ -136,18 +137,23 @@ fn recording(input: &Input, args: &Separate, found: &SeparationResult) -> String
         (None, None) => String::new(),
     };
     text += &if filter.is_empty() {
-        " was separated as it came".to_owned()
+        " was separated without filtering".to_owned()
     } else {
-        format!(" was filtered {filter} (Butterworth, fourth order, forward and backward)")
+        format!(" was filtered {filter} (Butterworth filter of fourth order, forward and backward)")
     };
-    let bad: usize = input.info.bad.iter().map(|[from, to]| to - from).sum();
+    let bad: usize = input
+        .info
+        .bad_spans
+        .iter()
+        .map(|[from, to]| to - from)
+        .sum();
     if bad > 0 {
-        text += &format!(", without {bad} samples marked as bad");
+        text += &format!("; {bad} samples marked as bad were left out");
     }
     text + "."
 }
 
-/// How many channels there are of each type, if types are known.
+/// Lists the number of channels of each type, if types are known.
 fn by_type(types: &[String]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for kind in types.iter().filter(|kind| !kind.is_empty()) {
@@ -167,40 +173,41 @@ fn by_type(types: &[String]) -> String {
     }
 }
 
+/// Describes the scaling and the number of components.
 fn components(separation: &Separation, found: &SeparationResult) -> String {
     let units = match &separation.scale {
-        Scale::Groups(_) => ", each type of channels divided by its root mean square,",
-        Scale::UnitRms => ", each channel divided by its root mean square,",
+        Scale::Groups(_) => ", after division of each type of channels by its root mean square,",
+        Scale::UnitRms => ", after division of each channel by its root mean square,",
         _ => "",
     };
     let kept = 100.0 * found.explained_variance_ratio_total;
     match separation.n_components {
         Components::All => format!(
-            "All its {} dimensions were separated{}.",
+            "All {} components were separated{}.",
             found.n_components(),
             units.trim_end_matches(',')
         ),
         _ => format!(
-            "Its first {} principal components{units} with {kept:.1} % of the variance were separated.",
+            "The first {} principal components{units} with {kept:.1} % of the variance were separated.",
             found.n_components()
         ),
     }
 }
 
-/// What tells sources apart, and whose idea it was.
+/// Describes the contrast by which sources are separated, and returns its references.
 fn contrast(
     separation: &Separation,
     found: &SeparationResult,
-    rate: Option<f64>,
+    sfreq: Option<f64>,
 ) -> (String, Vec<&'static str>) {
     let rows = found.diagonalization.powers.rows();
     let length = found.segments.first().map_or(0, |piece| {
         piece.iter().map(ExactSizeIterator::len).sum::<usize>()
     });
-    let each = rate.map_or(format!("{length} samples"), |rate| {
+    let each = sfreq.map_or(format!("{length} samples"), |sfreq| {
         format!(
             "{length} samples ({})",
-            words::seconds(length as f64 / rate)
+            format::seconds(length as f64 / sfreq)
         )
     });
     match &separation.contrast {
@@ -210,14 +217,14 @@ fn contrast(
                 .iter()
                 .map(|(a, b)| format!("{a:.4}-{b:.4}"))
                 .collect();
-            let of = if found.segments.is_empty() {
+            let segments = if found.segments.is_empty() {
                 String::new()
             } else {
                 format!(", in each of {} segments of {each}", found.segments.len())
             };
             let text = format!(
-                "Sources are those that make the cospectra in {} frequency bands ({} Hz){of} jointly diagonal in the \
-                 sense of Pham's likelihood (Pham 2001; Ablin et al. 2019).",
+                "The separation makes the cospectra in {} frequency bands ({} Hz){segments} as diagonal as possible, measured \
+                 by Pham's likelihood (Pham 2001; Ablin et al. 2019).",
                 bands.bands.len(),
                 edges.join(", ")
             );
@@ -233,21 +240,21 @@ fn contrast(
                 _ => "by least squares",
             };
             let text = format!(
-                "Sources are those that make {rows} lagged covariances as diagonal as can be, {how} ({by})."
+                "The separation makes {rows} lagged covariances as diagonal as possible {how} ({by})."
             );
             (text, vec![cited])
         }
         Contrast::Cumulants { .. } => (
             format!(
-                "Sources are those that make {rows} matrices of fourth-order cumulants as diagonal as can be, by a \
+                "The separation makes {rows} matrices of fourth-order cumulants as diagonal as possible by a \
                  rotation of the whitened components (JADE; Cardoso & Souloumiac 1993)."
             ),
             vec![JADE],
         ),
         _ => (
             format!(
-                "Sources are those that make the covariances of {rows} segments of {each} jointly diagonal in the sense \
-                 of Pham's likelihood (Pham & Cardoso 2001; Ablin et al. 2019)."
+                "The separation makes the covariances of {rows} segments of {each} as diagonal as possible, measured by \
+                 Pham's likelihood (Pham & Cardoso 2001; Ablin et al. 2019)."
             ),
             vec![PHAM_CARDOSO, PHAM, ABLIN],
         ),

@@ -1,9 +1,9 @@
-//! `codiag separate`: from a recording to its sources, and a report that can be shown.
+//! `codiag separate`: separates the sources of a recording and writes them with a report.
 
-mod doubts;
 mod input;
 mod methods;
 mod report;
+mod warnings;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,31 +17,36 @@ use codiag::signals::{
 };
 use codiag::{Matrix, Settings};
 
-use super::answer::{self, Ended, Names, start_at_fault};
+use super::result::{self, CommandTexts, FinishedSolve, faulty_init_file};
 use crate::args::{BandChoice, Separate};
-use crate::export::{self, Folder, npy};
+use crate::export::{self, OutputFolder, npy};
+use crate::format;
 use crate::page::separate::{self, Page};
-use crate::progress::{Display, Follower};
+use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
-use crate::sources::{Good, Judge, SourceView, looks_like};
-use crate::words;
-use crate::{Outcome, Session};
+use crate::source_view::{ArtifactScorer, GoodSamples, SourceView, looks_like};
+use crate::{ExitStatus, Session};
 use input::Input;
 pub use methods::Methods;
 
-const NAMES: Names = Names {
+const TEXTS: CommandTexts = CommandTexts {
     filters: "filters",
     patterns: "patterns",
-    fewer: "--components",
-    contents: "sources, patterns and a report",
-    helps: "longer segments (--segment-length), fewer components (--components) or --shrinkage auto make surer matrices; or ",
+    n_components_option: "--n-components",
+    saved_results: "the sources, their patterns and a report",
+    iteration_limit_advice: "longer segments (--segment-length), fewer components (--n-components) or --shrinkage auto \
+                             give better-conditioned covariances; or ",
 };
 
-/// Reads, separates, reports and writes.
-pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
+/// Runs the command.
+pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     let settings = args.solver.settings()?;
-    let tolerance = settings.tol;
-    let mut folder = args.output.as_deref().map(Folder::create).transpose()?;
+    let tol = settings.tol;
+    let mut folder = args
+        .output
+        .as_deref()
+        .map(OutputFolder::create)
+        .transpose()?;
     let input = Input::open(args)?;
     let separation = separation(args, settings, &input)?;
 
@@ -51,53 +56,54 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
     for source in &args.exclude {
         ensure!(
             *source < found.n_components(),
-            "--exclude names source {source}, but there are {}, counted from 0",
-            found.n_components()
+            "--exclude: there is no source {source}, only 0 to {}",
+            found.n_components() - 1
         );
     }
 
     let shape = (found.n_components(), input.stored.samples());
-    let judge = judge(args, &input);
-    let write = |rows: &mut npy::Rows<'_>| write_sources(&found, &input, judge.as_ref(), rows);
+    let scorer = artifact_scorer(args, &input);
+    let write = |rows: &mut npy::RowFile<'_>| write_sources(&found, &input, scorer.as_ref(), rows);
     let views = if let Some(folder) = &mut folder {
         folder.add_rows("sources.npy", shape, write)?
     } else {
-        let mut scratch = tempfile::tempfile().context("there is no place for temporary files")?;
-        write(&mut npy::Rows::new(&mut scratch, shape)?)?
+        let mut scratch = tempfile::tempfile().context("a temporary file cannot be created")?;
+        write(&mut npy::RowFile::new(&mut scratch, shape)?)?
     };
-    let mut warnings = doubts::doubts(&separation.contrast, &found, input.stored.samples());
-    warnings.extend(doubts::drift(&input)?);
+    let mut warnings =
+        warnings::identifiability(&separation.contrast, &found, input.stored.samples());
+    warnings.extend(warnings::drift(&input)?);
     let methods = methods::paragraph(&input, args, &separation, &found);
-    let own = report::fields(args, &input, &separation, &found, &views, &methods);
-    let report = answer::report(&mut found.diagonalization, true, seconds, &warnings, own)?;
-    let ended = Ended {
-        names: &NAMES,
-        answer: &found.diagonalization,
+    let fields = report::fields(args, &input, &separation, &found, &views, &methods);
+    let report = result::report(&mut found.diagonalization, true, seconds, &warnings, fields)?;
+    let finished = FinishedSolve {
+        texts: &TEXTS,
+        result: &found.diagonalization,
         seconds,
-        tol: tolerance,
+        tol,
         warnings: &warnings,
         output: args.output.as_deref(),
     };
     if let Some(mut folder) = folder {
-        ended.stage(&mut folder, &report)?;
-        if !args.exclude.is_empty() && input.info.cleaned.is_none() {
-            clean(args, &input, &found, &mut folder)?;
+        finished.stage(&mut folder, &report)?;
+        if !args.exclude.is_empty() && input.info.cleaned_file.is_none() {
+            write_cleaned(args, &input, &found, &mut folder)?;
         }
         let page = separate::render(&Page {
             input: &input.name,
             samples: input.stored.samples(),
-            rate: input.rate,
+            sfreq: input.sfreq,
             names: &input.channel_names(),
             positions: &input.positions(),
             types: &input.types(),
             methods: &methods,
             thresholds: &args.thresholds.unwrap_or_default(),
-            cleaned: input.info.cleaned.as_deref().unwrap_or("cleaned.npy"),
+            cleaned_file: input.info.cleaned_file.as_deref().unwrap_or("cleaned.npy"),
             contrast: &separation.contrast,
-            order: separation.solver.sort_by,
+            sort_by: separation.solver.sort_by,
             found: &found,
             views: &views,
-            tol: tolerance,
+            tol,
             seconds,
             warnings: &warnings,
             excluded: &args.exclude,
@@ -105,70 +111,76 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<Outcome> {
         folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
         folder.publish()?;
     }
-    ended.warn(session)?;
+    finished.warn(session)?;
     if args.json {
         export::print_json(session.out, &report)?;
     } else if !session.quiet {
-        let size = size(&input, &found);
-        let mut remarks = answer::stability_remark(&found.diagonalization);
-        remarks.extend(suspicions(&views));
-        ended.summarize((&input.name, &size), &remarks, session)?;
+        let size = describe_size(&input, &found);
+        let mut additional = result::stability_summary(&found.diagonalization);
+        additional.extend(suspected_artifacts(&views));
+        finished.summarize((&input.name, &size), &additional, session)?;
     }
-    ended.conclude(session)
+    finished.conclude(session)
 }
 
-/// 102 channels of 36000 samples (60.00 s), 40 sources
-fn size(input: &Input, found: &SeparationResult) -> String {
+/// Describes the size: 102 channels of 36000 samples (60.00 s), 40 sources.
+fn describe_size(input: &Input, found: &SeparationResult) -> String {
     let samples = input.stored.samples();
-    let duration = match input.rate {
-        Some(rate) => format!(" ({})", words::seconds(samples as f64 / rate)),
+    let duration = match input.sfreq {
+        Some(sfreq) => format!(" ({})", format::seconds(samples as f64 / sfreq)),
         None => String::new(),
     };
     format!(
         "{} of {samples} samples{duration}, {}",
-        words::count(found.n_channels(), "channel", "channels"),
-        words::count(found.n_components(), "source", "sources"),
+        format::count(found.n_channels(), "channel", "channels"),
+        format::count(found.n_components(), "source", "sources"),
     )
 }
 
-/// The sources that look like artifacts, and why.
-fn suspicions(views: &[SourceView]) -> Vec<(String, String)> {
-    let suspicion = |(k, view): (usize, &SourceView)| {
+/// Returns one line per source that looks like an artifact, with the reason.
+fn suspected_artifacts(views: &[SourceView]) -> Vec<(String, String)> {
+    let line = |(k, view): (usize, &SourceView)| {
         let artifact = view.artifacts.first()?;
-        let (what, why) = (looks_like(artifact), &artifact.reason);
-        Some((format!("source {k}"), format!("looks like {what}: {why}")))
+        let (kind, reason) = (looks_like(artifact), &artifact.reason);
+        Some((
+            format!("source {k}"),
+            format!("looks like {kind}: {reason}"),
+        ))
     };
-    views.iter().enumerate().filter_map(suspicion).collect()
+    views.iter().enumerate().filter_map(line).collect()
 }
 
+/// Builds the separation that the arguments describe.
 fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separation> {
-    let exclude: Vec<Range<usize>> = input
+    let bad_spans: Vec<Range<usize>> = input
         .info
-        .bad
+        .bad_spans
         .iter()
         .map(|[start, end]| *start..*end)
         .collect();
     let contrast = if let Some(choice) = &args.bands {
-        let rate = input
-            .rate
-            .context("--bands needs --rate, the samples per second")?;
+        let sfreq = input
+            .sfreq
+            .context("--bands requires --sfreq, the sampling frequency in Hz")?;
         let bands = match choice {
-            BandChoice::Edges(edges) => Bands::new(edges.clone(), rate),
-            BandChoice::Count(count) => Bands::try_even(1.0, 0.5 * rate, *count, rate)?,
+            BandChoice::Edges(edges) => Bands::new(edges.clone(), sfreq),
+            BandChoice::Count(count) => Bands::try_even(1.0, 0.5 * sfreq, *count, sfreq)?,
         };
         let overlap = args.overlap.unwrap_or(bands.overlap);
-        let cut = cut(args).filter(|cut| *cut != SegmentLength::Auto);
-        let bands = bands.window_length(args.window_length).segment_length(cut);
-        Contrast::Bands(bands.overlap(overlap).bad_spans(exclude))
+        let length = segment_length(args).filter(|length| *length != SegmentLength::Auto);
+        let bands = bands
+            .window_length(args.window_length)
+            .segment_length(length);
+        Contrast::Bands(bands.overlap(overlap).bad_spans(bad_spans))
     } else if args.jade {
-        Contrast::Cumulants { exclude }
+        Contrast::Cumulants { bad_spans }
     } else if args.sobi || args.amuse {
         let lags = lags(args, input.stored.samples())?;
-        let whole = SegmentLength::Count(1);
-        Contrast::Lags(Lags::new(lags).segments(segments(args, whole, input, exclude)))
+        let default = SegmentLength::Count(1);
+        Contrast::Lags(Lags::new(lags).segments(segments(args, default, input, bad_spans)))
     } else {
-        ensure!(args.lags.is_none(), "--lags is for --sobi and --amuse");
-        Contrast::Segments(segments(args, SegmentLength::Auto, input, exclude))
+        ensure!(args.lags.is_none(), "--lags requires --sobi or --amuse");
+        Contrast::Segments(segments(args, SegmentLength::Auto, input, bad_spans))
     };
     let scale = match args.scale.as_str() {
         "rms" => Scale::UnitRms,
@@ -190,28 +202,28 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
         .n_jobs(args.solver.n_jobs))
 }
 
-/// The segments that were asked for.
-fn cut(args: &Separate) -> Option<SegmentLength> {
+/// Returns the segment length or number of segments, if one was given.
+fn segment_length(args: &Separate) -> Option<SegmentLength> {
     args.segment_length
         .or(args.n_segments.map(SegmentLength::Count))
 }
 
 fn segments(
     args: &Separate,
-    usual: SegmentLength,
+    default: SegmentLength,
     input: &Input,
-    exclude: Vec<Range<usize>>,
+    bad_spans: Vec<Range<usize>>,
 ) -> Segments {
     Segments::default()
-        .length(cut(args).unwrap_or(usual))
-        .sfreq(input.rate)
+        .length(segment_length(args).unwrap_or(default))
+        .sfreq(input.sfreq)
         .overlap(args.overlap.unwrap_or(0.0))
-        .bad_spans(exclude)
+        .bad_spans(bad_spans)
 }
 
-/// What sources are scored by, if the rate is known.
-fn judge(args: &Separate, input: &Input) -> Option<Judge> {
-    let good = Good::new(&input.info.bad, input.stored.samples());
+/// Returns the scorer of artifacts, or None if the sampling frequency is unknown.
+fn artifact_scorer(args: &Separate, input: &Input) -> Option<ArtifactScorer> {
+    let good = GoodSamples::new(&input.info.bad_spans, input.stored.samples());
     let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
     let references: Vec<ReferenceChannel<'_>> = input
         .references
@@ -225,14 +237,15 @@ fn judge(args: &Separate, input: &Input) -> Option<Judge> {
             ))
         })
         .collect();
-    Some(Judge {
-        detector: ArtifactDetector::new(input.rate?, &references),
+    Some(ArtifactScorer {
+        detector: ArtifactDetector::new(input.sfreq?, &references),
         thresholds: args.thresholds.unwrap_or_default(),
     })
 }
 
+/// Returns the lags in samples, checked against the length of the recording.
 fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
-    let usual = if args.amuse {
+    let default_max = if args.amuse {
         1
     } else {
         (samples / 3).clamp(1, 100)
@@ -250,23 +263,23 @@ fn lags(args: &Separate, samples: usize) -> Result<Vec<usize>> {
             }
             chosen.0.iter().cloned().flatten().collect()
         }
-        None => (1..=usual).collect(),
+        None => (1..=default_max).collect(),
     };
     ensure!(
         !args.amuse || lags.len() == 1,
-        "--amuse is for a single lag, got {}: --sobi takes many",
+        "--amuse requires a single lag, got {}; use --sobi for several lags",
         lags.len()
     );
     Ok(lags)
 }
 
-/// A recording that hears Ctrl-C.
-struct Watched<'a> {
+/// A recording whose reads fail after Ctrl-C.
+struct InterruptibleRecording<'a> {
     recording: &'a dyn Recording,
     interrupted: &'a AtomicBool,
 }
 
-impl Recording for Watched<'_> {
+impl Recording for InterruptibleRecording<'_> {
     fn channels(&self) -> usize {
         self.recording.channels()
     }
@@ -283,20 +296,21 @@ impl Recording for Watched<'_> {
     }
 }
 
+/// Runs the separation and shows its progress.
 fn fit(
     args: &Separate,
     separation: &Separation,
     input: &Input,
     session: &mut Session<'_>,
 ) -> Result<SeparationResult> {
-    let interrupted = session.interruption();
-    let watched = Watched {
+    let interrupted = session.interrupt_flag();
+    let recording = InterruptibleRecording {
         recording: &input.picked(),
         interrupted,
     };
     let display = Display::new(session);
-    let mut follower = Follower::new(&display, separation.solver.tol, None);
-    let found = separation.fit_with(&watched, &mut follower);
+    let mut observer = ProgressObserver::new(&display, separation.solver.tol, None);
+    let found = separation.fit_with(&recording, &mut observer);
     found.map_err(|error| {
         if interrupted.load(Ordering::SeqCst) {
             return Interrupted.into();
@@ -305,46 +319,47 @@ fn fit(
             && !input.info.names.is_empty()
         {
             return anyhow::anyhow!(
-                "{}: channel {}, sample {sample} is {value}, not a finite number: mend the recording, or leave \
-                 that channel (--bads) or that part out of it",
+                "{}: channel {}, sample {sample} is {value}, not a finite number; correct the recording, or leave \
+                 out that channel (--bads) or that span (bad_spans of --info)",
                 input.name,
                 input.channel_names()[channel]
             );
         }
-        // An error of reading names its file.
+        // These errors already name their file.
         if let codiag::Error::File { .. } = error {
             return error.into();
         }
-        let name = start_at_fault(&args.solver, &error);
-        let name = name.unwrap_or_else(|| input.name.clone());
-        anyhow::Error::from(error).context(name)
+        let init_file = faulty_init_file(&args.solver, &error);
+        let file = init_file.unwrap_or_else(|| input.name.clone());
+        anyhow::Error::from(error).context(file)
     })
 }
 
-/// Writes the sources some samples at a time, and reads them again one at a time.
+/// Writes the sources in blocks of samples, then reads them one at a time to summarize them.
 fn write_sources(
     found: &SeparationResult,
     input: &Input,
-    judge: Option<&Judge>,
-    rows: &mut npy::Rows<'_>,
+    scorer: Option<&ArtifactScorer>,
+    rows: &mut npy::RowFile<'_>,
 ) -> Result<Vec<SourceView>> {
-    let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
+    let sink = &mut |start: usize, block: &Matrix| write_result(rows.write(start, block));
     found.sources_with(&input.picked(), sink)?;
-    let good = Good::new(&input.info.bad, input.stored.samples());
+    let good = GoodSamples::new(&input.info.bad_spans, input.stored.samples());
     (0..found.n_components())
         .map(|k| {
-            let source = rows.row(k).context("the sources cannot be read again")?;
-            Ok(SourceView::new(&source, &good, input.rate, judge))
+            let source = rows.row(k).context("the sources cannot be read back")?;
+            Ok(SourceView::new(&source, &good, input.sfreq, scorer))
         })
         .collect()
 }
 
-/// The recording without the excluded sources; channels that were not separated stay as they are.
-fn clean(
+/// Writes the recording without the excluded sources. Channels that were not separated are
+/// unchanged.
+fn write_cleaned(
     args: &Separate,
     input: &Input,
     found: &SeparationResult,
-    folder: &mut Folder,
+    folder: &mut OutputFolder,
 ) -> Result<()> {
     let (all, r) = (input.stored.channels(), found.n_components());
     let mut filters = Matrix::zeros(r, all);
@@ -357,22 +372,22 @@ fn clean(
     }
     let shape = (all, input.stored.samples());
     folder.add_rows("cleaned.npy", shape, |rows| {
-        let threads = args.solver.n_jobs;
-        let sink = &mut |start: usize, part: &Matrix| written(rows.write(start, part));
+        let n_jobs = args.solver.n_jobs;
+        let sink = &mut |start: usize, block: &Matrix| write_result(rows.write(start, block));
         remove(
             &filters,
             &patterns,
             &args.exclude,
             &input.stored,
-            threads,
+            n_jobs,
             sink,
         )?;
         Ok(())
     })
 }
 
-/// An error of the disk, through a sink.
-fn written(result: std::io::Result<()>) -> Result<(), codiag::Error> {
+/// Converts an error of a write for the library.
+fn write_result(result: std::io::Result<()>) -> Result<(), codiag::Error> {
     result.map_err(|error| {
         let reason = codiag::error::system_reason(&error);
         codiag::Error::external(format!("the results cannot be written: {reason}"))

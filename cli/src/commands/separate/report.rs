@@ -1,4 +1,4 @@
-//! report.json: what `codiag separate` adds to the fields of an answer.
+//! Fields that `codiag separate` adds to report.json.
 
 use codiag::signals::{
     Artifact, Components, Contrast, Evidence, Recording, Scale, SegmentLength, Separation,
@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::Input;
 use super::methods::Methods;
 use crate::args::Separate;
-use crate::commands::answer::text;
+use crate::commands::result::path_text;
 use crate::page::stability;
-use crate::sources::SourceView;
+use crate::source_view::SourceView;
 
-/// The input, the settings, and what is known of each source.
+/// Returns the input, the settings and the properties of each source.
 pub fn fields(
     args: &Separate,
     input: &Input,
@@ -36,13 +36,13 @@ pub fn fields(
             let scores: Vec<Value> = scores.collect();
             json!({
                 "source": k,
-                "variance_share": found.explained_variance_ratio[k],
+                "explained_variance_ratio": found.explained_variance_ratio[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
-                "stability": stability::of(&found.diagonalization, k),
-                "rival": found.least_separable[k].map(|rival| json!({
-                    "source": rival.partner,
-                    "margin": rival.margin,
+                "stability": stability::value(&found.diagonalization, k),
+                "least_separable": found.least_separable[k].map(|least| json!({
+                    "partner": least.partner,
+                    "margin": least.margin,
                 })),
                 "artifacts": artifacts,
                 "scores": scores,
@@ -59,21 +59,24 @@ pub fn fields(
             "input",
             json!({
                 "name": input.name,
-                "files": [text(&args.input)],
+                "files": [path_text(&args.input)],
                 "channels": found.n_channels(),
                 "samples": input.stored.samples(),
-                "rate": input.rate,
+                "sfreq": input.sfreq,
                 "names": input.channel_names(),
                 "types": input.info.types,
-                "bad": input.info.bad,
-                "references": input.references.iter().map(|(r, _)| &r.name).collect::<Vec<_>>(),
+                "bad_spans": input.info.bad_spans,
+                "reference_channels": input.references.iter().map(|(r, _)| &r.name).collect::<Vec<_>>(),
             }),
         ),
         ("command", json!(input.info.command)),
         ("methods", json!(methods.text)),
         ("references", json!(methods.references)),
         ("settings", settings(args, separation)),
-        ("kept_variance", json!(found.explained_variance_ratio_total)),
+        (
+            "explained_variance_ratio_total",
+            json!(found.explained_variance_ratio_total),
+        ),
         ("sources", json!(sources)),
         ("shrinkages", json!(found.shrinkages)),
         ("segments", json!(segments)),
@@ -84,23 +87,23 @@ pub fn fields(
         .collect()
 }
 
-/// What a source looks like.
+/// Serializes the score of a source for one kind of artifact.
 fn artifact(artifact: &Artifact) -> Value {
     json!({
         "kind": artifact.kind.name(),
         "score": artifact.score,
-        "by": match &artifact.evidence {
+        "evidence": match &artifact.evidence {
             Evidence::Correlation(_) => "correlation",
             Evidence::Phase(_) => "phase",
-            _ => "form",
+            _ => "waveform",
         },
         "reference": artifact.evidence.reference(),
         "reason": artifact.reason,
     })
 }
 
-/// How the recording was cut: what was asked for, in samples.
-fn cut(separation: &Separation) -> Option<SegmentLength> {
+/// Returns the length or number of segments in the settings.
+fn segment_length(separation: &Separation) -> Option<SegmentLength> {
     match &separation.contrast {
         Contrast::Segments(segments) => Some(segments.length),
         Contrast::Bands(bands) => bands.segment_length,
@@ -114,7 +117,7 @@ fn thresholds(args: &Separate) -> Value {
     json!({
         "blink": t.blink,
         "heartbeat": t.heartbeat,
-        "line noise": t.line_noise,
+        "line_noise": t.line_noise,
         "muscle": t.muscle,
         "correlation": t.correlation,
         "phase": t.phase,
@@ -124,23 +127,23 @@ fn thresholds(args: &Separate) -> Value {
 fn settings(args: &Separate, separation: &Separation) -> Value {
     let solver = &separation.solver;
     json!({
-        "components": match separation.n_components {
+        "n_components": match separation.n_components {
             Components::Count(r) => json!(r),
-            Components::VarianceFraction(share) => json!(share),
+            Components::VarianceFraction(fraction) => json!(fraction),
             _ => json!("all"),
         },
-        "by": match &separation.contrast {
+        "contrast": match &separation.contrast {
             Contrast::Bands(_) => "bands",
             Contrast::Lags(_) => "lags",
             Contrast::Cumulants { .. } => "cumulants",
             _ => "segments",
         },
-        "segments": match cut(separation) {
+        "n_segments": match segment_length(separation) {
             Some(SegmentLength::Count(count)) => json!(count),
             Some(SegmentLength::Auto) => json!("auto"),
             _ => Value::Null,
         },
-        "segment_length": match cut(separation) {
+        "segment_length": match segment_length(separation) {
             Some(SegmentLength::Length(samples)) => json!(samples),
             Some(SegmentLength::Seconds(seconds)) => json!(format!("{seconds}s")),
             _ => Value::Null,
@@ -174,12 +177,12 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
         "shrinkage": args.shrinkage,
         "exclude": args.exclude,
         "method": solver.method.name(),
-        "start": text(&args.solver.init),
+        "init": path_text(&args.solver.init),
         "tol": solver.tol,
         "max_iter": solver.max_iter,
-        "restarts": solver.n_restarts,
-        "stability": solver.n_resamples,
-        "order": solver.sort_by.name(),
-        "threads": args.solver.n_jobs,
+        "n_restarts": solver.n_restarts,
+        "n_resamples": solver.n_resamples,
+        "sort_by": solver.sort_by.name(),
+        "n_jobs": args.solver.n_jobs,
     })
 }

@@ -1,39 +1,40 @@
-//! .mat files of version 5, which MATLAB and Octave write with `-v7` or `-v6`: arrays of numbers by their
-//! names, compressed or not, of either byte order.
+//! Reader of .mat files of version 5, which MATLAB and Octave write with `-v7` or `-v6`: named
+//! arrays of numbers, in either byte order, with or without compression.
 //!
-//! A file is a header of 128 bytes and elements, each a tag (type, length) and its bytes, padded to
-//! eight. A variable is an element of elements: flags, dimensions, name, real parts, imaginary parts. Its
-//! numbers may be stored in a smaller type than its own. A compressed element is one of these, deflated.
-//! Lengths are never believed beyond what is there.
+//! A file is a header of 128 bytes, followed by elements. Each element is a tag (type, length) and
+//! its bytes, padded to a multiple of eight. A variable is an element that contains elements:
+//! flags, dimensions, name, real parts, imaginary parts. Its numbers may be stored in a smaller
+//! type. A compressed element contains a deflated element. Lengths are checked against the size of
+//! the file.
 
-mod shape;
+mod stack;
 
 use std::io::Read;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub use shape::Stack;
+pub use stack::MatrixStack;
 
 /// A variable that is an array of numbers.
 #[derive(Debug)]
 pub struct Array {
     pub dims: Vec<usize>,
-    /// The first index runs fastest.
+    /// Real parts in Fortran order.
     pub real: Vec<f64>,
     pub imaginary: Option<Vec<f64>>,
 }
 
-/// What a variable is.
+/// Value of a variable.
 #[derive(Debug)]
 pub enum Variable {
     Numbers(Array),
-    /// A cell array; what its cells hold.
+    /// The cells of a cell array.
     Cells(Vec<Variable>),
-    /// Something else, by its name: text, a struct, a sparse matrix.
+    /// Description of an unsupported type: text, a struct, a sparse matrix.
     Other(&'static str),
 }
 
-/// The variables of a file, by name, in its order.
+/// Reads the variables of a file and their names, in the order of the file.
 pub fn read(bytes: &[u8]) -> Result<Vec<(String, Variable)>> {
     let big_endian = header(bytes)?;
     let mut variables = Vec::new();
@@ -54,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<(String, Variable)>> {
                 let element = inner.element(false)?;
                 ensure!(
                     element.kind == MATRIX,
-                    "{BROKEN}: what is compressed is no variable"
+                    "{DAMAGED}: a compressed element is not a variable"
                 );
                 variables.extend(variable(element.content)?);
             }
@@ -65,41 +66,40 @@ pub fn read(bytes: &[u8]) -> Result<Vec<(String, Variable)>> {
 }
 
 const HEADER: usize = 128;
-/// Types of elements.
+// Types of elements.
 const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 const INT8: u32 = 1;
 const INT32: u32 = 5;
 const UINT32: u32 = 6;
-/// Bits of a variable's flags.
+// Bits of the flags of a variable.
 const COMPLEX: u32 = 0x0800;
 const LOGICAL: u32 = 0x0200;
-/// Cells within cells, beyond which a file is not one that somebody meant.
-const DEEPEST: usize = 8;
-const BROKEN: &str = "the file is damaged";
+/// Maximum depth of nested cells.
+const MAX_DEPTH: usize = 8;
+const DAMAGED: &str = "the file is damaged";
 
-/// Whether the numbers of the file are big-endian; what the file is instead, if it is no .mat that can be
-/// read.
+/// Checks the header and returns whether the file is big-endian. Errors name other formats.
 fn header(bytes: &[u8]) -> Result<bool> {
-    const ADVICE: &str = "save it with -v7: save('x.mat', 'C', '-v7')";
+    const ADVICE: &str = "save it with -v7, for example save('x.mat', 'C', '-v7')";
     const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
     if bytes.starts_with(HDF5) || bytes.get(512..).is_some_and(|rest| rest.starts_with(HDF5)) {
-        bail!("this is a .mat file of version 7.3 (HDF5), which is not read: {ADVICE}");
+        bail!("this is a .mat file of version 7.3 (HDF5), which is not supported; {ADVICE}");
     }
     if bytes.starts_with(b"# Created by Octave") {
-        bail!("this is Octave's text format: save it with -v7, as in save -v7 x.mat C");
+        bail!("this is Octave's text format; save it with -v7, for example save -v7 x.mat C");
     }
     if bytes.starts_with(b"Octave-1") {
-        bail!("this is Octave's binary format: save it with -v7, as in save -v7 x.mat C");
+        bail!("this is Octave's binary format; save it with -v7, for example save -v7 x.mat C");
     }
     ensure!(
         bytes.len() >= HEADER,
-        "the file is too short for a .mat: it ends within its header"
+        "the file is too short for a .mat file: it ends within its header"
     );
     let big_endian = match &bytes[126..128] {
         b"IM" => false,
         b"MI" => true,
-        _ => bail!("this is no .mat file of version 5: {ADVICE}"),
+        _ => bail!("this is not a .mat file of version 5; {ADVICE}"),
     };
     let version = [bytes[124], bytes[125]];
     let version = if big_endian {
@@ -109,8 +109,10 @@ fn header(bytes: &[u8]) -> Result<bool> {
     };
     match version {
         0x0100 => Ok(big_endian),
-        0x0200 => bail!("this is a .mat file of version 7.3 (HDF5), which is not read: {ADVICE}"),
-        other => bail!("this is a .mat file of an unknown version, {other:#06x}: {ADVICE}"),
+        0x0200 => {
+            bail!("this is a .mat file of version 7.3 (HDF5), which is not supported; {ADVICE}")
+        }
+        other => bail!("this is a .mat file of the unknown version {other:#06x}; {ADVICE}"),
     }
 }
 
@@ -119,11 +121,11 @@ fn inflate(content: Bytes<'_>) -> Result<Vec<u8>> {
     let mut inflated = Vec::new();
     reader
         .read_to_end(&mut inflated)
-        .with_context(|| format!("{BROKEN}: a variable cannot be unpacked"))?;
+        .with_context(|| format!("{DAMAGED}: a variable cannot be unpacked"))?;
     Ok(inflated)
 }
 
-/// A stretch of a file.
+/// A part of a file.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     bytes: &'a [u8],
@@ -138,8 +140,8 @@ struct Element<'a> {
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let there = self.bytes.split_at_checked(count);
-        let (taken, rest) = there.with_context(|| format!("{BROKEN}: it ends too early"))?;
+        let split = self.bytes.split_at_checked(count);
+        let (taken, rest) = split.with_context(|| format!("{DAMAGED}: it ends too early"))?;
         self.bytes = rest;
         Ok(taken)
     }
@@ -154,14 +156,14 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// The next element. `outer` ones that are compressed have no padding.
+    /// Reads the next element. Compressed elements at the outer level have no padding.
     fn element(&mut self, outer: bool) -> Result<Element<'a>> {
         let first = self.number()?;
         let big_endian = self.big_endian;
         if first >> 16 != 0 {
-            // A small one: type and length in one number, then at most four bytes.
+            // A small element: type and length in one number, then at most four bytes.
             let length = (first >> 16) as usize;
-            ensure!(length <= 4, "{BROKEN}: a small element of {length} bytes");
+            ensure!(length <= 4, "{DAMAGED}: a small element of {length} bytes");
             let bytes = &self.take(4)?[..length];
             let content = Bytes { bytes, big_endian };
             return Ok(Element {
@@ -172,7 +174,7 @@ impl<'a> Bytes<'a> {
         let length = self.number()? as usize;
         let bytes = self.take(length)?;
         if !(outer && first == COMPRESSED) {
-            // The last one of a file may lack its padding.
+            // The padding of the last element of a file may be missing.
             let padding = (length.next_multiple_of(8) - length).min(self.bytes.len());
             self.take(padding)?;
         }
@@ -183,24 +185,26 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// The next element, which must be of this type.
+    /// Reads the next element, which must have this type.
     fn element_of(&mut self, kind: u32, name: &str) -> Result<Bytes<'a>> {
         let element = self.element(false)?;
-        ensure!(element.kind == kind, "{BROKEN}: a variable without {name}");
+        ensure!(element.kind == kind, "{DAMAGED}: a variable without {name}");
         Ok(element.content)
     }
 }
 
-/// A variable and its name; None for what has no name, as subsystems of MATLAB.
+/// Reads a variable and its name; None for elements without a name, such as subsystem data of
+/// MATLAB.
 fn variable(content: Bytes<'_>) -> Result<Option<(String, Variable)>> {
     let (name, found) = nested(content, 0)?;
     Ok((!name.is_empty()).then_some((name, found)))
 }
 
+/// Reads a variable, or a cell at this depth.
 fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
-    ensure!(depth < DEEPEST, "{BROKEN}: cells within cells without end");
+    ensure!(depth < MAX_DEPTH, "{DAMAGED}: cells are nested too deeply");
     if content.bytes.is_empty() {
-        // A cell with nothing in it.
+        // An empty cell.
         let (dims, real) = (vec![0, 0], Vec::new());
         let imaginary = None;
         return Ok((
@@ -218,7 +222,7 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
     let mut sizes = Vec::new();
     while !dims.bytes.is_empty() {
         let size = i32::try_from(dims.number()?).ok();
-        let size = size.with_context(|| format!("{BROKEN}: a dimension is negative"))?;
+        let size = size.with_context(|| format!("{DAMAGED}: a dimension is negative"))?;
         sizes.push(size as usize);
     }
     let name = content.element_of(INT8, "a name")?;
@@ -226,8 +230,8 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
     let count = sizes
         .iter()
         .try_fold(1_usize, |n, size| n.checked_mul(*size));
-    let count = count
-        .with_context(|| format!("{BROKEN}: {name:?} has more numbers than can be addressed"))?;
+    let count =
+        count.with_context(|| format!("{DAMAGED}: {name:?} is too large to be addressed"))?;
     let found = match flags & 0xff {
         1 => {
             let mut cells = Vec::new();
@@ -237,7 +241,7 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
             }
             Variable::Cells(cells)
         }
-        6..=15 if flags & LOGICAL != 0 => Variable::Other("truth values"),
+        6..=15 if flags & LOGICAL != 0 => Variable::Other("a logical array"),
         6..=15 => {
             let real = numbers(content.element(false)?, count, &name)?;
             let imaginary = (flags & COMPLEX != 0)
@@ -257,7 +261,7 @@ fn nested(mut content: Bytes<'_>, depth: usize) -> Result<(String, Variable)> {
     Ok((name, found))
 }
 
-/// The numbers of an element, whatever their type.
+/// Converts the numbers of an element, of any type.
 fn numbers(element: Element<'_>, count: usize, name: &str) -> Result<Vec<f64>> {
     macro_rules! read {
         ($type:ty) => {{
@@ -265,7 +269,7 @@ fn numbers(element: Element<'_>, count: usize, name: &str) -> Result<Vec<f64>> {
             let Bytes { bytes, big_endian } = element.content;
             ensure!(
                 bytes.len() == count.saturating_mul(WIDTH),
-                "{BROKEN}: {name:?} has {} numbers instead of {count}",
+                "{DAMAGED}: {name:?} has {} numbers instead of {count}",
                 bytes.len() / WIDTH
             );
             let number = |chunk: &[u8]| {
@@ -291,7 +295,7 @@ fn numbers(element: Element<'_>, count: usize, name: &str) -> Result<Vec<f64>> {
         9 => read!(f64),
         12 => read!(i64),
         13 => read!(u64),
-        other => bail!("{BROKEN}: {name:?} has numbers of the unknown type {other}"),
+        other => bail!("{DAMAGED}: {name:?} has numbers of the unknown type {other}"),
     };
     Ok(read)
 }

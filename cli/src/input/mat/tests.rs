@@ -1,4 +1,4 @@
-//! Files made by hand, after the published description of the format.
+//! Tests with files built after the published description of the format.
 
 use std::io::Write;
 
@@ -43,7 +43,7 @@ impl Writer {
         self.element(9, &numbers.iter().flat_map(bytes).collect::<Vec<u8>>())
     }
 
-    /// A variable of that class, whose parts are elements.
+    /// Writes a variable whose parts are elements.
     fn variable(&self, name: &str, flags: u32, dims: &[u32], parts: &[Vec<u8>]) -> Vec<u8> {
         let dims: Vec<u8> = dims.iter().flat_map(|size| self.number(*size)).collect();
         let name = if name.len() <= 4 {
@@ -88,14 +88,14 @@ fn ascending(n: u32) -> Vec<f64> {
 }
 
 #[test]
-fn either_byte_order_compressed_or_not() {
+fn both_byte_orders_and_compression_are_read() {
     for big_endian in [false, true] {
         let writer = Writer { big_endian };
         let numbers = writer.doubles(&ascending(12));
         let variable = writer.variable("covariances", 6, &[2, 2, 3], &[numbers]);
         for element in [variable.clone(), writer.compressed(&variable)] {
             let variables = read(&writer.file(&[element])).unwrap();
-            let (name, stack) = Stack::choose(variables, None).unwrap();
+            let (name, stack) = MatrixStack::choose(variables, None).unwrap();
             assert_eq!((name.as_str(), stack.n, stack.p), ("covariances", 3, 2));
             assert_eq!(stack.entry(2, 1, 0), (9.0, 0.0));
         }
@@ -103,11 +103,12 @@ fn either_byte_order_compressed_or_not() {
 }
 
 #[test]
-fn numbers_may_be_of_any_type() {
+fn all_number_types_are_converted() {
     let one = |kind: u32, content: &[u8]| {
-        // A matrix of doubles whose numbers are stored in a smaller type, as MATLAB does.
+        // MATLAB stores a matrix of doubles in a smaller type if its values allow it.
         let variable = LITTLE.variable("C", 6, &[1, 1], &[LITTLE.small(kind, content)]);
-        let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+        let (_, stack) =
+            MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
         stack.entry(0, 0, 0).0
     };
     assert_eq!(one(1, &[0xfe]), -2.0);
@@ -119,7 +120,7 @@ fn numbers_may_be_of_any_type() {
     assert_eq!(one(7, &1.5_f32.to_le_bytes()), 1.5);
     let long = LITTLE.element(12, &(-5_i64).to_le_bytes());
     let variable = LITTLE.variable("C", 14, &[1, 1], &[long]);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert_eq!(stack.entry(0, 0, 0).0, -5.0);
 }
 
@@ -130,17 +131,17 @@ fn imaginary_parts_are_read() {
         LITTLE.doubles(&[0.0, -1.0, 1.0, 0.0]),
     ];
     let variable = LITTLE.variable("S", 6 | COMPLEX, &[2, 2], &parts);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert!(stack.is_complex());
     assert_eq!(stack.entry(0, 1, 0), (1.0, -1.0));
 }
 
 #[test]
-fn shapes_tell_where_the_matrices_are() {
+fn matrix_index_is_deduced_from_the_shape() {
     let stack = |dims: &[u32]| {
         let count = dims.iter().product();
         let variable = LITTLE.variable("C", 6, dims, &[LITTLE.doubles(&ascending(count))]);
-        Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).map(|(_, stack)| stack)
+        MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).map(|(_, stack)| stack)
     };
     let last = stack(&[2, 2, 5]).unwrap();
     assert_eq!((last.n, last.p, last.entry(4, 0, 1).0), (5, 2, 18.0));
@@ -150,70 +151,70 @@ fn shapes_tell_where_the_matrices_are() {
     assert_eq!((one.n, one.p), (1, 3));
     let scalars = stack(&[1, 1, 4]).unwrap();
     assert_eq!((scalars.n, scalars.p), (4, 1));
-    let complaint = |dims: &[u32]| stack(dims).unwrap_err().to_string();
-    assert!(complaint(&[3, 3, 3]).contains("3 x 3 x 3 may be p x p x n or n x p x p"));
-    assert!(complaint(&[3, 3, 3]).contains("num2cell(C, [1 2])"));
-    assert!(complaint(&[2, 3, 4]).ends_with("got 2 x 3 x 4"));
-    assert!(complaint(&[2, 3]).ends_with("got 2 x 3"));
-    assert!(complaint(&[0, 0, 2]).ends_with("got 0 x 0 x 2"));
-    assert!(complaint(&[2, 2, 2, 2]).ends_with("got 2 x 2 x 2 x 2"));
+    let error = |dims: &[u32]| stack(dims).unwrap_err().to_string();
+    assert!(error(&[3, 3, 3]).contains("3 x 3 x 3 is ambiguous: it may be p x p x n or n x p x p"));
+    assert!(error(&[3, 3, 3]).contains("num2cell(C, [1 2])"));
+    assert!(error(&[2, 3, 4]).ends_with("got 2 x 3 x 4"));
+    assert!(error(&[2, 3]).ends_with("got 2 x 3"));
+    assert!(error(&[0, 0, 2]).ends_with("got 0 x 0 x 2"));
+    assert!(error(&[2, 2, 2, 2]).ends_with("got 2 x 2 x 2 x 2"));
 }
 
 #[test]
-fn cells_of_matrices() {
+fn cell_arrays_of_matrices_are_read() {
     let cell = |k: f64| LITTLE.variable("", 6, &[2, 2], &[LITTLE.doubles(&[k, 0.0, 0.0, 1.0])]);
     let cells = [cell(7.0), cell(8.0), cell(9.0)];
     let variable = LITTLE.variable("D", 1, &[1, 1, 3], &cells);
-    let (_, stack) = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
+    let (_, stack) = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None).unwrap();
     assert_eq!((stack.n, stack.p, stack.entry(1, 0, 0).0), (3, 2, 8.0));
     let other = LITTLE.variable("", 6, &[1, 2], &[LITTLE.doubles(&[1.0, 2.0])]);
     let variable = LITTLE.variable("D", 1, &[1, 2], &[cell(1.0), other]);
-    let refused = Stack::choose(read(&LITTLE.file(&[variable])).unwrap(), None);
+    let result = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None);
     assert_eq!(
-        refused.unwrap_err().to_string(),
+        result.unwrap_err().to_string(),
         "cell 2 is 1 x 2, but the first is 2 x 2"
     );
 }
 
 #[test]
-fn variables_by_their_names() {
+fn variables_are_chosen_by_name() {
     let array = |name| LITTLE.variable(name, 6, &[1, 1], &[LITTLE.doubles(&[2.0])]);
     let text = LITTLE.variable("note", 4, &[1, 1], &[LITTLE.small(4, &[65, 0])]);
     let truth = LITTLE.variable("mask", 9 | LOGICAL, &[1, 1], &[LITTLE.small(2, &[1])]);
     let file = LITTLE.file(&[text, array("C"), truth, array("D")]);
-    let choose = |key| Stack::choose(read(&file).unwrap(), key).map(|(name, _)| name);
+    let choose = |key| MatrixStack::choose(read(&file).unwrap(), key).map(|(name, _)| name);
     assert_eq!(choose(Some("D")).unwrap(), "D");
-    let complaint = |key| choose(key).unwrap_err().to_string();
+    let error = |key| choose(key).unwrap_err().to_string();
     assert_eq!(
-        complaint(None),
-        "there are several arrays: choose one by --key C|D"
+        error(None),
+        "the file has several arrays; choose one with --key C|D"
     );
-    assert_eq!(complaint(Some("E")), "there is no array \"E\", only C, D");
+    assert_eq!(error(Some("E")), "the file has no array \"E\", only C, D");
     assert_eq!(
-        complaint(Some("note")),
+        error(Some("note")),
         "\"note\" is text, not an array of numbers"
     );
     assert_eq!(
-        complaint(Some("mask")),
-        "\"mask\" is truth values, not an array of numbers"
+        error(Some("mask")),
+        "\"mask\" is a logical array, not an array of numbers"
     );
 }
 
 #[test]
-fn other_formats_are_named() {
-    let complaint = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
-    assert!(complaint(b"\x89HDF\r\n\x1a\n").contains("version 7.3 (HDF5)"));
+fn other_formats_are_named_in_errors() {
+    let error = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert!(error(b"\x89HDF\r\n\x1a\n").contains("version 7.3 (HDF5)"));
     let mut newer = LITTLE.file(&[]);
     newer[125] = 2;
-    assert!(complaint(&newer).contains("save('x.mat', 'C', '-v7')"));
-    assert!(complaint(b"# Created by Octave 7.3.0").contains("Octave's text format"));
-    assert!(complaint(b"MATLAB 5.0").contains("ends within its header"));
-    assert!(complaint(&[0; 200]).contains("no .mat file of version 5"));
+    assert!(error(&newer).contains("save('x.mat', 'C', '-v7')"));
+    assert!(error(b"# Created by Octave 7.3.0").contains("Octave's text format"));
+    assert!(error(b"MATLAB 5.0").contains("ends within its header"));
+    assert!(error(&[0; 200]).contains("not a .mat file of version 5"));
 }
 
-/// Whatever is changed or cut off, there is an answer or a complaint, soon.
+/// Changed and truncated files give a value or an error, without a panic.
 #[test]
-fn damaged_files_are_refused_in_peace() {
+fn damaged_files_do_not_panic() {
     let numbers = LITTLE.doubles(&ascending(12));
     let plain = LITTLE.variable(
         "covariances",
@@ -229,7 +230,7 @@ fn damaged_files_are_refused_in_peace() {
     );
     let file = LITTLE.file(&[LITTLE.compressed(&plain), plain, cells]);
     for length in 0..file.len() {
-        let _ = read(&file[..length]).and_then(|found| Stack::choose(found, Some("D")));
+        let _ = read(&file[..length]).and_then(|found| MatrixStack::choose(found, Some("D")));
     }
     let mut state = 1_u64;
     let mut random = || {
@@ -245,7 +246,7 @@ fn damaged_files_are_refused_in_peace() {
             changed[at] = (random() % 256) as u8;
         }
         for key in ["D", "covariances"] {
-            let stack = read(&changed).and_then(|found| Stack::choose(found, Some(key)));
+            let stack = read(&changed).and_then(|found| MatrixStack::choose(found, Some(key)));
             if let Ok((_, stack)) = stack {
                 let (i, p) = (stack.n - 1, stack.p - 1);
                 let _ = stack.entry(i, p, p);

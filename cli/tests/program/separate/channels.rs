@@ -1,20 +1,21 @@
-//! Which channels are separated, and what is known of them.
+//! Channels of `codiag separate`: names, picks, reference channels, filters and the file of
+//! `--info`.
 
 use codiag::signals::simulate::{eeg_with_blinks, nonstationary};
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place};
+use crate::{Array, TestDir};
 
 #[test]
-fn channels_named_for_the_eyes_are_compared_and_left_alone() {
+fn eog_channels_are_compared_and_not_separated() {
     let made = eeg_with_blinks(8, 5, 60.0, 4);
-    let place = Place::new();
-    // A ninth channel: the blinks themselves, on a drift.
+    let dir = TestDir::new();
+    // A ninth channel with the blinks and a drift.
     let mut data = made.data.clone();
     let eog = made.sources.row(0).iter().enumerate();
     data.extend(eog.map(|(t, x)| 300.0 * x + 0.01 * t as f64));
-    place.write(
+    dir.write(
         "recording.npy",
         Array::of(&format!("(9, {})", made.samples), &data),
     );
@@ -22,49 +23,47 @@ fn channels_named_for_the_eyes_are_compared_and_left_alone() {
         .map(|c| format!("EEG {c}"))
         .chain(["veog".to_owned()])
         .collect();
-    place.write("names.txt", names.join("\n"));
-    place
-        .codiag("separate recording.npy --rate 250 --names names.txt --exclude 0 -o r")
+    dir.write("names.txt", names.join("\n"));
+    dir.codiag("separate recording.npy --sfreq 250 --names names.txt --exclude 0 -o r")
         .assert()
         .success()
         .stdout(contains("its correlation with veog is"));
-    let report = place.json("r/report.json");
+    let report = dir.json("r/report.json");
     assert_eq!(report["input"]["channels"], 8);
     assert_eq!(report["input"]["names"][3], "EEG 3");
-    let cleaned = place.array("r/cleaned.npy");
+    let cleaned = dir.array("r/cleaned.npy");
     assert_eq!(cleaned.shape, [9, made.samples]);
     assert_eq!(cleaned.data[8 * made.samples..], data[8 * made.samples..]);
 }
 
-/// Channels that are picked, filtered and named as references, and what the report says of it.
 #[test]
-fn a_recording_is_picked_filtered_and_compared() {
+fn picks_filters_and_reference_channels_are_reported() {
     let made = eeg_with_blinks(12, 6, 60.0, 2);
-    let place = Place::new();
+    let dir = TestDir::new();
     let drifting: Vec<f64> = made
         .data
         .iter()
         .enumerate()
         .map(|(t, x)| x + 200.0 * (t as f64 / 2000.0).sin())
         .collect();
-    place.write(
+    dir.write(
         "recording.npy",
         Array::of(&format!("(12, {})", made.samples), &drifting),
     );
     let names: Vec<String> = (0..12).map(|c| format!("E{c}")).collect();
-    place.write("names.txt", names.join("\n"));
+    dir.write("names.txt", names.join("\n"));
     let run = |options: &str| {
-        let all = format!("separate recording.npy --rate 250 --components 6 {options} -o r");
-        place.codiag(&all).assert().success()
+        let all = format!("separate recording.npy --sfreq 250 --n-components 6 {options} -o r");
+        dir.codiag(&all).assert().success()
     };
-    run("").stderr(contains("drifts over several seconds are").and(contains("--highpass 1")));
+    run("").stderr(contains("slow drifts are").and(contains("--highpass 1")));
     run("--highpass 1 --lowpass 60 --names names.txt --bads E11 --eog E0 --exclude 0")
         .stderr(contains("drifts").not())
         .stdout(contains("its correlation with E0 is"));
-    let report = place.json("r/report.json");
+    let report = dir.json("r/report.json");
     assert_eq!(report["input"]["channels"], 11);
     assert_eq!(report["settings"]["highpass"], 1.0);
-    assert_eq!(report["settings"]["segments"], "auto");
+    assert_eq!(report["settings"]["n_segments"], "auto");
     assert_eq!(report["settings"]["scale"], "none");
     assert_eq!(report["settings"]["thresholds"]["correlation"], 0.4);
     let scores = report["sources"][0]["scores"].as_array().unwrap();
@@ -85,8 +84,8 @@ fn a_recording_is_picked_filtered_and_compared() {
             .iter()
             .any(|r| r.as_str().unwrap().contains("nonstationary sources"))
     );
-    // The recording itself is not filtered, and the channel that is bad is as it was.
-    let cleaned = place.array("r/cleaned.npy");
+    // The cleaned recording is not filtered, and the bad channel is unchanged.
+    let cleaned = dir.array("r/cleaned.npy");
     let last = 11 * made.samples;
     assert_eq!(cleaned.data[last..], drifting[last..]);
     let mean = |x: &[f64]| x[..1000].iter().sum::<f64>() / 1000.0;
@@ -96,66 +95,64 @@ fn a_recording_is_picked_filtered_and_compared() {
             < 0.2
     );
     run("--picks 0,1,2,3,4,5,6 --segment-length 500ms --thresholds blink=1.1");
-    let report = place.json("r/report.json");
+    let report = dir.json("r/report.json");
     assert_eq!(report["input"]["channels"], 7);
     assert_eq!(report["segments"][1][0], serde_json::json!([125, 250]));
     assert!(
         !report
             .to_string()
-            .contains("\"artifacts\":[{\"by\":\"form\",\"kind\":\"blink\"")
+            .contains("\"artifacts\":[{\"evidence\":\"waveform\",\"kind\":\"blink\"")
     );
     run("--bands 1-8,8-20,20-60 --segment-length 15s");
-    assert_eq!(place.array("r/diagonals.npy").shape, [12, 6]);
+    assert_eq!(dir.array("r/diagonals.npy").shape, [12, 6]);
 }
 
-/// Every source that is flagged has its figures, however many there are before it.
 #[test]
-fn flagged_sources_are_shown_wherever_they_stand() {
+fn flagged_sources_always_have_figures() {
     let made = nonstationary(30, 100, 200, 4);
-    let place = Place::new();
+    let dir = TestDir::new();
     let mut data = made.data.clone();
-    // A steady hum on all channels is the source that varies least.
+    // Line noise of constant power is the source that varies least.
     for (c, row) in data.chunks_exact_mut(made.samples).enumerate() {
         for (t, x) in row.iter_mut().enumerate() {
             *x += (c as f64 - 9.0) * (std::f64::consts::TAU * 0.2 * t as f64).sin();
         }
     }
-    place.write(
+    dir.write(
         "recording.npy",
         Array::of(&format!("(30, {})", made.samples), &data),
     );
-    place
-        // White sources that come and go are like muscles.
-        .codiag("separate recording.npy --rate 250 --segments 100 --thresholds muscle=1.1 -o r")
+    dir
+        // Nonstationary white sources look like muscle activity.
+        .codiag("separate recording.npy --sfreq 250 --n-segments 100 --thresholds muscle=1.1 -o r")
         .assert()
         .success()
         .stdout(contains("looks like line noise"));
-    let report = place.json("r/report.json");
+    let report = dir.json("r/report.json");
     let sources = report["sources"].as_array().unwrap();
     let hum = sources
         .iter()
         .position(|source| source["artifacts"][0]["kind"] == "line noise")
         .unwrap();
     assert!(hum > 24, "{hum}");
-    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     // Figures of the first 24 sources, and of the flagged one.
     let shown = |k: usize| page.contains(&format!("id=\"source-{k}\""));
     assert!((0..30).all(|k| shown(k) == (k < 24 || k == hum)));
-    assert!(page.contains("The other 5 are in sources.npy"));
+    assert!(page.contains("The other 5 sources are in sources.npy"));
 }
 
-/// What a caller that knows more than numbers hands over.
 #[test]
-fn names_places_and_bad_spans_come_from_the_info_file() {
+fn info_file_gives_names_positions_and_bad_spans() {
     let made = nonstationary(6, 50, 200, 6);
     let mut data = made.data.clone();
     data[2 * made.samples + 5000] = f64::NAN;
-    let place = Place::new();
-    place.write(
+    let dir = TestDir::new();
+    dir.write(
         "recording.npy",
         Array::of(&format!("(6, {})", made.samples), &data),
     );
-    place.write(
+    dir.write(
         "eog.npy",
         Array::of(&format!("(1, {})", made.samples), made.sources.row(2)),
     );
@@ -164,36 +161,34 @@ fn names_places_and_bad_spans_come_from_the_info_file() {
         "names": ["Fp1", "Fp2", "Cz", "O1", "O2", "Fz"],
         "positions": [[-0.3, 0.9], [0.3, 0.9], [0.0, 0.0], [-0.3, -0.9], [0.3, -0.9], null],
         "groups": [0, 0, 0, 1, 1, 1],
-        "bad": [[4990, 5010]],
-        "references": [{"name": "EOG 061", "kind": "blink"}],
+        "bad_spans": [[4990, 5010]],
+        "reference_channels": [{"name": "EOG 061", "kind": "blink"}],
         "reference_file": "eog.npy",
     });
-    place.write("info.json", info.to_string());
-    place
-        .codiag("separate recording.npy --rate 100 --info info.json -o r")
+    dir.write("info.json", info.to_string());
+    dir.codiag("separate recording.npy --sfreq 100 --info info.json -o r")
         .assert()
         .success()
         .stdout(contains("subject <1>").and(contains("its correlation with EOG 061 is")));
-    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     assert!(page.contains("class=\"topography\""));
-    assert!(page.contains("with EOG 061") && page.contains("Methods, in words"));
-    let report = place.json("r/report.json");
+    assert!(page.contains("with EOG 061") && page.contains("<h2>Methods</h2>"));
+    let report = dir.json("r/report.json");
     assert_eq!(report["settings"]["scale"], "types");
     assert!(
         page.contains("Sources of subject &lt;1&gt;") && page.contains("strongest at channels")
     );
     assert!(!page.contains("NaN"));
-    place.write("info.json", "{\"names\": [\"Cz\"]}");
-    place
-        .codiag("separate recording.npy --info info.json")
+    dir.write("info.json", "{\"names\": [\"Cz\"]}");
+    dir.codiag("separate recording.npy --info info.json")
         .assert()
         .code(2)
         .stderr("error: recording.npy: expected 6 names, one per channel, got 1\n");
-    place.write("info.json", "{\"colour\": 3}");
-    let wrong = place
+    dir.write("info.json", "{\"color\": 3}");
+    let wrong = dir
         .codiag("separate recording.npy --info info.json")
         .assert();
     wrong
         .code(2)
-        .stderr(contains("error: info.json: unknown field `colour`"));
+        .stderr(contains("error: info.json: unknown field `color`"));
 }

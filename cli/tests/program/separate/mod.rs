@@ -1,7 +1,7 @@
-//! `codiag separate`: from a recording to its sources, and back.
+//! `codiag separate`: sources, cleaned recordings and options.
 
 mod channels;
-mod mistakes;
+mod errors;
 
 use codiag::Matrix;
 use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary};
@@ -9,14 +9,14 @@ use codiag::synthetic::amari_distance;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, Place, largest_difference};
+use crate::{Array, TestDir, largest_difference};
 
-/// A place with a recording in it.
-fn place(made: &Simulation) -> Place {
-    let place = Place::new();
+/// Returns a folder with a recording.
+fn dir(made: &Simulation) -> TestDir {
+    let dir = TestDir::new();
     let shape = format!("({}, {})", made.channels, made.samples);
-    place.write("recording.npy", Array::of(&shape, &made.data));
-    place
+    dir.write("recording.npy", Array::of(&shape, &made.data));
+    dir
 }
 
 fn matrix(array: &Array) -> Matrix {
@@ -37,16 +37,15 @@ fn product(x: &Array, y: &Array) -> Vec<f64> {
 }
 
 #[test]
-fn writes_everything_and_it_fits_together() {
+fn output_files_are_consistent() {
     let made = nonstationary(5, 60, 200, 1);
-    let place = place(&made);
-    place
-        .codiag("separate recording.npy --rate 100 --segments 60 -o r")
+    let dir = dir(&made);
+    dir.codiag("separate recording.npy --sfreq 100 --n-segments 60 -o r")
         .assert()
         .success()
         .stdout(contains("5 channels of 12000 samples").and(contains("converged")));
     assert_eq!(
-        place.files("r"),
+        dir.files("r"),
         [
             "diagonals.npy",
             "filters.npy",
@@ -57,26 +56,26 @@ fn writes_everything_and_it_fits_together() {
             "sources.npy"
         ]
     );
-    let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
+    let (filters, patterns) = (dir.array("r/filters.npy"), dir.array("r/patterns.npy"));
     assert!(amari_distance(&matrix(&filters), &made.mixing) < 0.05);
     let identity: Vec<f64> = (0..25).map(|k| f64::from(u8::from(k % 6 == 0))).collect();
     assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
-    let sources = place.array("r/sources.npy");
+    let sources = dir.array("r/sources.npy");
     assert_eq!(sources.shape, [5, 12_000]);
-    let expected = product(&filters, &place.array("recording.npy"));
+    let expected = product(&filters, &dir.array("recording.npy"));
     assert!(largest_difference(&sources.data, &expected) < 1e-9);
-    assert_eq!(place.array("r/diagonals.npy").shape, [60, 5]);
-    let report = place.json("r/report.json");
+    assert_eq!(dir.array("r/diagonals.npy").shape, [60, 5]);
+    let report = dir.json("r/report.json");
     assert_eq!(report["converged"], true);
-    assert_eq!(report["components"], 5);
-    assert_eq!(report["input"]["rate"], 100.0);
+    assert_eq!(report["n_components"], 5);
+    assert_eq!(report["input"]["sfreq"], 100.0);
     assert_eq!(report["segments"][1][0], serde_json::json!([200, 400]));
     assert_eq!(report["sources"].as_array().unwrap().len(), 5);
-    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     for heading in [
         "artifact",
         "All sources",
-        "One by one",
+        "Individual sources",
         "Convergence",
         "Spectrum",
     ] {
@@ -84,15 +83,14 @@ fn writes_everything_and_it_fits_together() {
     }
 }
 
-/// SOBI, AMUSE and JADE: the files fit together, and the page shows what tells sources apart.
 #[test]
-fn other_roads_write_the_same_files() {
+fn sobi_amuse_and_jade_write_consistent_files() {
     let made = eeg_with_blinks(8, 4, 60.0, 2);
-    let place = place(&made);
-    for (options, by, rows, shown) in [
+    let dir = dir(&made);
+    for (options, contrast, rows, figure) in [
         ("--sobi --lags 1:30,40", "lags", 31, "Autocorrelation"),
         (
-            "--sobi --lags 1:10 --segments 3",
+            "--sobi --lags 1:10 --n-segments 3",
             "lags",
             30,
             "Autocorrelation",
@@ -100,66 +98,65 @@ fn other_roads_write_the_same_files() {
         ("--amuse", "lags", 1, "Autocorrelation"),
         ("--jade", "cumulants", 10, "Distribution"),
     ] {
-        let all = format!("separate recording.npy --rate 250 --components 4 {options} -o r");
-        place.codiag(&all).assert().success();
-        let (filters, patterns) = (place.array("r/filters.npy"), place.array("r/patterns.npy"));
+        let all = format!("separate recording.npy --sfreq 250 --n-components 4 {options} -o r");
+        dir.codiag(&all).assert().success();
+        let (filters, patterns) = (dir.array("r/filters.npy"), dir.array("r/patterns.npy"));
         let identity: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
         assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
-        assert_eq!(place.array("r/diagonals.npy").shape, [rows, 4], "{options}");
-        let report = place.json("r/report.json");
-        assert_eq!(report["settings"]["by"], by, "{options}");
+        assert_eq!(dir.array("r/diagonals.npy").shape, [rows, 4], "{options}");
+        let report = dir.json("r/report.json");
+        assert_eq!(report["settings"]["contrast"], contrast, "{options}");
         let kurtosis = &report["sources"][0]["kurtosis"];
-        assert_eq!(kurtosis.is_number(), by == "cumulants", "{options}");
+        assert_eq!(kurtosis.is_number(), contrast == "cumulants", "{options}");
         // Sources have unit variance.
-        let sources = place.array("r/sources.npy");
+        let sources = dir.array("r/sources.npy");
         for row in sources.data.chunks_exact(made.samples) {
             let mean = row.iter().sum::<f64>() / row.len() as f64;
             let variance: f64 = row.iter().map(|x| (x - mean).powi(2)).sum();
-            // That of segments is about their own means.
+            // The variance of segments is taken around the mean of each segment.
             assert!((variance / row.len() as f64 - 1.0).abs() < 0.2, "{options}");
         }
-        let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+        let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
         assert!(
-            page.contains(shown) && !page.contains("Power over time"),
+            page.contains(figure) && !page.contains("Power over time"),
             "{options}"
         );
     }
 }
 
 #[test]
-fn sources_that_cannot_be_told_apart_are_named() {
-    // White and Gaussian, of constant power: nothing tells them apart.
-    let place = place(&nonstationary(2, 1, 5000, 3));
+fn unidentifiable_sources_give_a_warning() {
+    // White Gaussian sources of constant power cannot be identified.
+    let dir = dir(&nonstationary(2, 1, 5000, 3));
     for options in ["--sobi", "--amuse", "--jade"] {
         let stderr = contains("are nearly unidentifiable").and(contains("only one matrix").not());
         let all = format!("separate recording.npy {options}");
-        place.codiag(&all).assert().success().stderr(stderr);
+        dir.codiag(&all).assert().success().stderr(stderr);
     }
 }
 
 #[test]
-fn blinks_are_named_with_a_reason_and_taken_out() {
+fn blinks_are_detected_and_removed() {
     let made = eeg_with_blinks(12, 6, 80.0, 2);
-    let place = place(&made);
-    place
-        .codiag("separate recording.npy --rate 250 -o r")
+    let dir = dir(&made);
+    dir.codiag("separate recording.npy --sfreq 250 -o r")
         .assert()
         .success()
         .stdout(contains("looks like blinks: rare one-sided bumps"));
-    let report = place.json("r/report.json");
+    let report = dir.json("r/report.json");
     let blink = report["sources"]
         .as_array()
         .unwrap()
         .iter()
         .position(|source| source["artifacts"][0]["kind"] == "blink")
         .unwrap();
-    let page = std::fs::read_to_string(place.path("r/report.html")).unwrap();
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     assert!(page.contains(&format!("--exclude {blink}")));
-    let again = format!("separate recording.npy --rate 250 --exclude S{blink:02} -o clean");
-    place.codiag(&again).assert().success();
-    let cleaned = place.array("clean/cleaned.npy");
+    let again = format!("separate recording.npy --sfreq 250 --exclude S{blink:02} -o clean");
+    dir.codiag(&again).assert().success();
+    let cleaned = dir.array("clean/cleaned.npy");
     assert_eq!(cleaned.shape, [12, made.samples]);
-    // The first channel without its blinks, as it was made.
+    // The true first channel without blinks.
     let blinks = made.sources.row(0).iter();
     let truth = made
         .data
@@ -172,10 +169,10 @@ fn blinks_are_named_with_a_reason_and_taken_out() {
         power += truth.powi(2);
     }
     assert!(error < 0.05 * power, "{error} of {power}");
-    // What is written is x − A_e B_e x.
+    // The cleaned recording is x − A_e B_e x for the excluded sources e.
     let (b, a) = (
-        place.array("clean/filters.npy"),
-        place.array("clean/patterns.npy"),
+        dir.array("clean/filters.npy"),
+        dir.array("clean/patterns.npy"),
     );
     let t = 777;
     let source: f64 = (0..12)
@@ -188,13 +185,13 @@ fn blinks_are_named_with_a_reason_and_taken_out() {
 }
 
 #[test]
-fn any_order_type_and_text_give_the_same_sources() {
+fn array_layout_and_text_do_not_change_the_sources() {
     let made = nonstationary(3, 40, 100, 5);
-    let place = place(&made);
+    let dir = dir(&made);
     let run = |input: &str, output: &str| {
-        let args = format!("-q separate {input} --segments 40 --threads 1 -o {output}");
-        place.codiag(&args).assert().success();
-        place.array(&format!("{output}/sources.npy")).data
+        let args = format!("-q separate {input} --n-segments 40 --n-jobs 1 -o {output}");
+        dir.codiag(&args).assert().success();
+        dir.array(&format!("{output}/sources.npy")).data
     };
     let expected = run("recording.npy", "c");
     let mut columns = Vec::new();
@@ -203,10 +200,10 @@ fn any_order_type_and_text_give_the_same_sources() {
             columns.extend(made.data[c * made.samples + t].to_le_bytes());
         }
     }
-    place.write("f.npy", Array::bytes("<f8", true, "(3, 4000)", &columns));
+    dir.write("f.npy", Array::bytes("<f8", true, "(3, 4000)", &columns));
     assert_eq!(run("f.npy", "f"), expected);
     let big: Vec<u8> = made.data.iter().flat_map(|x| x.to_be_bytes()).collect();
-    place.write("big.npy", Array::bytes(">f8", false, "(3, 4000)", &big));
+    dir.write("big.npy", Array::bytes(">f8", false, "(3, 4000)", &big));
     assert_eq!(run("big.npy", "b"), expected);
     let text: Vec<String> = made
         .data
@@ -218,17 +215,17 @@ fn any_order_type_and_text_give_the_same_sources() {
                 .join(",")
         })
         .collect();
-    place.write("text.csv", text.join("\n"));
+    dir.write("text.csv", text.join("\n"));
     assert_eq!(run("text.csv", "t"), expected);
 }
 
 #[test]
-fn options_reach_the_library() {
+fn options_are_applied() {
     let made = nonstationary(6, 50, 200, 3);
-    let place = place(&made);
+    let dir = dir(&made);
     let report = |options: &str| {
         let args = format!("separate recording.npy --json {options}");
-        let output = place
+        let output = dir
             .codiag(&args)
             .assert()
             .success()
@@ -237,10 +234,10 @@ fn options_reach_the_library() {
             .clone();
         serde_json::from_slice::<serde_json::Value>(&output).unwrap()
     };
-    assert_eq!(report("--components 4")["components"], 4);
-    let share = report("--components 0.8");
-    assert!(share["kept_variance"].as_f64().unwrap() >= 0.8);
-    assert!(share["components"].as_u64().unwrap() < 6);
+    assert_eq!(report("--n-components 4")["n_components"], 4);
+    let fraction = report("--n-components 0.8");
+    assert!(fraction["explained_variance_ratio_total"].as_f64().unwrap() >= 0.8);
+    assert!(fraction["n_components"].as_u64().unwrap() < 6);
     assert_eq!(
         report("--segment-length 500")["segments"]
             .as_array()
@@ -253,22 +250,21 @@ fn options_reach_the_library() {
     let auto = report("--shrinkage auto");
     assert!(auto["shrinkages"][0].as_f64().unwrap() > 0.0);
     let bands =
-        report("--rate 100 --bands 1-10,10-20,20-35,35-50 --window-length 100 --max-iter 3000");
+        report("--sfreq 100 --bands 1-10,10-20,20-35,35-50 --window-length 100 --max-iter 3000");
     assert_eq!(bands["settings"]["bands"].as_array().unwrap().len(), 4);
     assert_eq!(bands["residuals"].as_array().unwrap().len(), 4);
     assert_eq!(
-        report("--rate 100 --bands 8")["residuals"]
+        report("--sfreq 100 --bands 8")["residuals"]
             .as_array()
             .unwrap()
             .len(),
         8
     );
-    assert_eq!(report("--scale rms --components 3")["components"], 3);
-    // A warm start from filters of an earlier run is the answer already.
-    place
-        .codiag("separate recording.npy -o first")
+    assert_eq!(report("--scale rms --n-components 3")["n_components"], 3);
+    // A warm start from the filters of an earlier run converges without iterations.
+    dir.codiag("separate recording.npy -o first")
         .assert()
         .success();
-    let again = report("--start first/filters.npy --tol 1e-5");
-    assert_eq!(again["iterations"], 0);
+    let again = report("--init first/filters.npy --tol 1e-5");
+    assert_eq!(again["n_iter"], 0);
 }

@@ -1,14 +1,14 @@
-//! AC-DC (Yeredor 2002): the columns of A one after the other, each the best while all else is held; then
-//! the diagonals.
+//! AC-DC (Yeredor 2002): block coordinate descent over the columns of A and the diagonals.
 //!
-//! With Qᵃ = Σ_i w_i λⁱ_a Cⁱ and T = Σ_i w_i λⁱλⁱᵀ, column a is the best where it is the leading
-//! eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᴴ, times the root of its eigenvalue over T_aa.
+//! With Qᵃ = Σ_i w_i λⁱ_a Cⁱ and T = Σ_i w_i λⁱλⁱᵀ, the optimal column a, with everything else
+//! fixed, is the leading eigenvector of P = Qᵃ − Σ_{k≠a} T_ak a_k a_kᴴ, times the square root of
+//! its eigenvalue divided by T_aa.
 
 use crate::Error;
 use crate::backend::row_entry;
 use crate::linalg::{self, Matrix, Scalar};
 
-/// One sweep over the columns of A, with the Qᵃ as row blocks.
+/// Runs one sweep over the columns of A. `weighted` contains the Qᵃ as row blocks.
 pub(crate) fn sweep<T: Scalar>(
     a: &mut Matrix<T>,
     weighted: &[f64],
@@ -28,7 +28,7 @@ pub(crate) fn sweep<T: Scalar>(
             entry::<T>(weighted, p, column, k, l) - others[(k, l)]
         });
         let (values, vectors) = linalg::hermitian_eigen(&matrix).ok_or(Error::NoEigenvalues)?;
-        // A column without a positive eigenvalue is best left out of the fit; its direction is kept.
+        // Without a positive eigenvalue the optimal column is zero; the previous column is kept.
         let largest = values[p - 1];
         if largest > 0.0 {
             let length = (largest / energy).sqrt();
@@ -38,7 +38,7 @@ pub(crate) fn sweep<T: Scalar>(
     Ok(())
 }
 
-/// Entry (k, l) of Qᵃ, the row blocks being [[R, I], [−I, R]] for Qᵃ = R + iI.
+/// Returns entry (k, l) of Qᵃ. The row blocks are \[\[R, I\], \[−I, R\]\] for Qᵃ = R + iI.
 pub(crate) fn entry<T: Scalar>(weighted: &[f64], p: usize, a: usize, k: usize, l: usize) -> T {
     let part = |column| row_entry::<T>(weighted, p, a, k, column);
     let imaginary = match T::PLANES {

@@ -1,31 +1,36 @@
-//! The Gauss–Newton direction of the fit, its diagonals eliminated, by conjugate gradients.
+//! The Gauss–Newton model of the fit with eliminated diagonals, and its preconditioner.
 //!
-//! With A ← A + E and U = AᴴE, the model of a quarter of what the fit leaves has the product
+//! With A ← A + E and U = AᴴE, the model of a quarter of the residual energy has the Hessian
+//! product
 //!
 //! ```text
 //! H E = E (g∘T) + A [Uᴴ∘T − 2 g∘(K⁻¹ Re(ḡ∘U) T)],   g = AᴴA
 //! ```
 //!
-//! which is O(p³), whatever n is. E is orthogonal to A column by column, since a change of a column's
-//! length (if complex, its phase too) changes nothing. Damped by μ T_aa on column a, as by Levenberg and Marquardt.
+//! which costs O(p³), independent of n. Every column of E is orthogonal to the same column of A,
+//! since the fit does not depend on the norm (and phase, if complex) of a column. The
+//! Levenberg–Marquardt damping adds μ T_aa to the diagonal for column a.
 //!
-//! The preconditioner is the sum of two inverses. The first is that of E ↦ E (g∘T), the part of H that sees components
-//! that cancel each other. The second is that of H in the coordinates A⁻¹E as if the columns of A were orthogonal: one
-//! 2×2 block \[\[T_bb, T_ab\], \[T_ab, T_aa\]\] for each pair, which sees components that can hardly be separated.
+//! The preconditioner is the sum of two inverses. The first inverts E ↦ E (g∘T), the part of H that
+//! accounts for components that cancel each other. The second inverts H in the coordinates A⁻¹E as
+//! if the columns of A were orthogonal: it consists of one 2×2 block \[\[T_bb, T_ab\], \[T_ab,
+//! T_aa\]\] per pair, which is nearly singular if the two components are hard to separate.
 
 use super::column_norms;
 use crate::backend::{Fit, Statistics};
 use crate::linalg::{self, Matrix, Scalar};
 
-/// The second-order term of a step is left out where it is longer than this fraction of the step.
-const LONGEST_CORRECTION: f64 = 0.5;
+/// Largest norm of the second-order term of a step, as a fraction of the step, for which it is
+/// included.
+const MAX_CORRECTION: f64 = 0.5;
 
-/// The determinants of the preconditioner's 2×2 blocks are at least this fraction of the product of their diagonals.
-const SMALLEST_DETERMINANT: f64 = 1e-4;
-/// What is added to the diagonal of g∘T, relative to T, so that rounding leaves it positive definite.
+/// Smallest determinant of a 2×2 block of the preconditioner, as a fraction of the product of its
+/// diagonal.
+const MIN_DETERMINANT: f64 = 1e-4;
+/// Relative shift of the diagonal of g∘T that keeps it numerically positive definite.
 const SHIFT: f64 = 1e-12;
 
-/// The Gauss–Newton model at one A.
+/// The Gauss–Newton model at a point.
 pub(crate) struct Model<'a, T = f64> {
     fit: &'a Fit<T>,
     pub a: Matrix<T>,
@@ -37,12 +42,12 @@ pub(crate) struct Model<'a, T = f64> {
     weighted: Matrix<T>,
     /// The gradient with respect to A.
     pub gradient: Matrix<T>,
-    /// T_aa, or, for a component that the fit does not use, the largest of them.
+    /// T_aa, or the largest T_aa for a component of negligible energy.
     pub energies: Vec<f64>,
 }
 
 impl<'a, T: Scalar> Model<'a, T> {
-    /// The model at B, with the statistics there.
+    /// Returns the model at B, with the fit and the statistics at B.
     pub fn new(b: &Matrix<T>, fit: &'a Fit<T>, statistics: &'a Statistics<T>) -> Self {
         let p = b.rows();
         let moments = &statistics.gamma;
@@ -51,7 +56,7 @@ impl<'a, T: Scalar> Model<'a, T> {
         let mut gradient = linalg::product(&b.adjoint(), &statistics.gradient);
         gradient.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
         project(&a, &mut gradient);
-        let largest = (0..p).fold(f64::MIN_POSITIVE, |most, k| most.max(moments[(k, k)]));
+        let largest = (0..p).fold(f64::MIN_POSITIVE, |largest, k| largest.max(moments[(k, k)]));
         let energy = |k: usize| match moments[(k, k)] {
             energy if energy > f64::EPSILON * largest => energy,
             _ => largest,
@@ -67,7 +72,7 @@ impl<'a, T: Scalar> Model<'a, T> {
         }
     }
 
-    /// H E of the Gauss–Newton model, not damped.
+    /// Returns the Gauss–Newton product H E, without damping.
     pub fn product(&self, e: &Matrix<T>) -> Matrix<T> {
         let p = e.rows();
         let (g, t) = (&self.fit.gram, self.moments);
@@ -89,23 +94,24 @@ impl<'a, T: Scalar> Model<'a, T> {
         product
     }
 
-    /// The damping μ T_aa of the columns of E, as ½⟨E, μ T E⟩.
+    /// Returns the damping term ½ μ Σ_a T_aa ‖E_a‖² of the model.
     pub fn damping_energy(&self, damping: f64, e: &Matrix<T>) -> f64 {
         let columns = column_norms(e);
         let energies = columns.iter().zip(&self.energies);
         0.5 * damping * energies.map(|(x, energy)| x * x * energy).sum::<f64>()
     }
 
-    /// A (I + ε + ½ε²) with ε = A⁻¹E, the step along exp(ε), or A + E where the last term is too long to be a correction.
+    /// Returns A (I + ε + ½ε²) with ε = A⁻¹E, which is A exp(ε) to second order, or A + E if the
+    /// second-order term is too large.
     ///
-    /// Steps among components that can hardly be separated are rotations of these: with A + E they would change
-    /// the fit by terms of second order, and had to be short.
+    /// Steps that involve components that are hard to separate are rotations of these components.
+    /// With A + E such rotations would change the fit to second order, and would have to be short.
     pub fn moved(&self, e: &Matrix<T>) -> Matrix<T> {
         let mut a = self.a.clone();
         linalg::add_multiple(a.as_mut_slice(), 1.0, e.as_slice());
-        let bend = linalg::product(e, &linalg::product(&self.b, e));
-        if 0.5 * bend.norm() <= LONGEST_CORRECTION * e.norm() {
-            linalg::add_multiple(a.as_mut_slice(), 0.5, bend.as_slice());
+        let correction = linalg::product(e, &linalg::product(&self.b, e));
+        if 0.5 * correction.norm() <= MAX_CORRECTION * e.norm() {
+            linalg::add_multiple(a.as_mut_slice(), 0.5, correction.as_slice());
         }
         a
     }
@@ -113,13 +119,15 @@ impl<'a, T: Scalar> Model<'a, T> {
 
 /// An approximate inverse of H + μ T.
 pub(crate) struct Preconditioner<T> {
-    /// A, and Aᴴ.
+    /// A.
     a: Matrix<T>,
+    /// Aᴴ.
     components: Matrix<T>,
     /// (g∘T + μ T)⁻¹.
     inverse: Matrix<T>,
-    /// Entry (a, b) of the inverse blocks: the factor of R_ab, and that of the conjugate of R_ba, in E_ab.
+    /// Coefficient of R_ab in E_ab in the inverse blocks.
     own: Matrix,
+    /// Coefficient of conj R_ba in E_ab in the inverse blocks.
     other: Matrix,
 }
 
@@ -129,7 +137,7 @@ impl<T: Scalar> Preconditioner<T> {
         let energy = |k: usize| model.energies[k] * (1.0 + damping);
         let inverse_determinant = |a: usize, b: usize| {
             let diagonal = energy(a) * energy(b);
-            1.0 / (diagonal - t[(a, b)].powi(2)).max(SMALLEST_DETERMINANT * diagonal)
+            1.0 / (diagonal - t[(a, b)].powi(2)).max(MIN_DETERMINANT * diagonal)
         };
         let off_diagonal = |entry: &dyn Fn(usize, usize) -> f64| {
             Matrix::from_fn(p, p, |a, b| if a == b { 0.0 } else { entry(a, b) })
@@ -156,6 +164,7 @@ impl<T: Scalar> Preconditioner<T> {
         }
     }
 
+    /// Applies the preconditioner.
     pub fn solve(&self, r: &Matrix<T>) -> Matrix<T> {
         let mut z = linalg::product(r, &self.inverse);
         let inner = linalg::product(&self.components, r);
@@ -169,7 +178,7 @@ impl<T: Scalar> Preconditioner<T> {
     }
 }
 
-/// Subtracts from each column its component along the column of A.
+/// Makes each column of X orthogonal to the same column of A.
 pub(crate) fn project<T: Scalar>(a: &Matrix<T>, x: &mut Matrix<T>) {
     let p = a.rows();
     let mut dots = vec![T::ZERO; p];
@@ -201,7 +210,7 @@ mod tests {
         (InMemory::new(&set), diagonalizer(&mixing).unwrap())
     }
 
-    /// The gradient with respect to A at a point, and a direction that leaves the norms of columns.
+    /// Returns the gradient with respect to A at B.
     fn gradient<T: Scalar>(set: &mut InMemory<T>, b: &Matrix<T>) -> Matrix<T> {
         Model::new(b, &Fit::at(b), &at(set, b).statistics).gradient
     }
@@ -217,6 +226,7 @@ mod tests {
         .unwrap()
     }
 
+    /// Returns a direction that does not change the norms of the columns.
     fn direction<T: Scalar>(a: &Matrix<T>) -> Matrix<T> {
         let p = a.rows();
         let part = |k: usize, c: usize| ((k * 7 + c * 3) % 5) as f64 - 2.0;
@@ -225,14 +235,14 @@ mod tests {
         e
     }
 
-    /// A + tE.
+    /// Returns A + tE.
     fn moved<T: Scalar>(a: &Matrix<T>, t: f64, e: &Matrix<T>) -> Matrix<T> {
         let mut a = a.clone();
         linalg::add_multiple(a.as_mut_slice(), t, e.as_slice());
         a
     }
 
-    /// That a product is how the gradient changes along E.
+    /// Asserts that a Hessian product equals the finite difference of the gradient along E.
     fn check_product<T: Scalar>(
         set: &mut InMemory<T>,
         a: &Matrix<T>,
@@ -250,7 +260,7 @@ mod tests {
         }
     }
 
-    fn the_gradient_is_the_derivative<T: Scalar>() {
+    fn assert_gradient_is_the_derivative<T: Scalar>() {
         let (mut set, b) = working::<T>(12, 5, 1.0, 3);
         let a = linalg::inverse(&b);
         let e = direction(&a);
@@ -266,27 +276,27 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_the_derivative_with_respect_to_a() {
-        the_gradient_is_the_derivative::<f64>();
-        the_gradient_is_the_derivative::<c64>();
+    fn gradient_agrees_with_finite_differences_of_the_loss() {
+        assert_gradient_is_the_derivative::<f64>();
+        assert_gradient_is_the_derivative::<c64>();
     }
 
-    fn exact_fits_have_the_gauss_newton_product<T: Scalar>() {
+    fn assert_gauss_newton_product_is_exact<T: Scalar>() {
         let (mut set, b) = working::<T>(12, 5, 0.0, 4);
-        let here = at(&mut set, &b);
+        let point = at(&mut set, &b);
         let fit = Fit::at(&b);
-        let model = Model::new(&b, &fit, &here.statistics);
+        let model = Model::new(&b, &fit, &point.statistics);
         let e = direction(&model.a);
         check_product(&mut set, &model.a, &e, &model.product(&e));
     }
 
     #[test]
-    fn the_product_is_the_derivative_of_the_gradient_where_the_fit_is_exact() {
-        exact_fits_have_the_gauss_newton_product::<f64>();
-        exact_fits_have_the_gauss_newton_product::<c64>();
+    fn gauss_newton_product_agrees_with_finite_differences_for_exact_fits() {
+        assert_gauss_newton_product_is_exact::<f64>();
+        assert_gauss_newton_product_is_exact::<c64>();
     }
 
-    fn noisy_fits_have_the_exact_product<T: Scalar>() {
+    fn assert_exact_product_on_noisy_fit<T: Scalar>() {
         let (mut set, b) = working::<T>(12, 5, 2.0, 4);
         let a = linalg::inverse(&b);
         let e = direction(&a);
@@ -303,22 +313,22 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_product_is_the_derivative_of_the_gradient_on_noisy_sets_too() {
-        noisy_fits_have_the_exact_product::<f64>();
-        noisy_fits_have_the_exact_product::<c64>();
+    fn exact_product_agrees_with_finite_differences_for_noisy_fits() {
+        assert_exact_product_on_noisy_fit::<f64>();
+        assert_exact_product_on_noisy_fit::<c64>();
     }
 
     #[test]
-    fn the_form_is_half_of_what_the_best_diagonals_leave() {
-        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᴴ + A Λⁱ Eᴴ + A δⁱ Aᴴ‖², on noisy sets too.
+    fn gauss_newton_form_is_half_of_the_linearized_residual() {
+        // ⟨E, H E⟩ = ½ min over δ of Σ_i w_i ‖E Λⁱ Aᴴ + A Λⁱ Eᴴ + A δⁱ Aᴴ‖².
         let (n, p) = (7, 4);
         let (data, mixing) = synthetic::mixed_complex(n, p, 1.0, 5);
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let b = diagonalizer(&mixing).unwrap();
-        let here = at(&mut InMemory::new(&set), &b);
+        let point = at(&mut InMemory::new(&set), &b);
         let fit = Fit::at(&b);
-        let model = Model::new(&b, &fit, &here.statistics);
+        let model = Model::new(&b, &fit, &point.statistics);
         let (a, e) = (&model.a, direction(&model.a));
         let columns = &fit.components;
         let mut expected = 0.0;

@@ -1,5 +1,6 @@
-//! Least squares as an objective: Gauss–Newton steps, or those of the exact Hessian near the end, with
-//! Levenberg's and Marquardt's damping (Nocedal & Wright, Numerical Optimization, section 10.3).
+//! Least squares as an objective: Gauss–Newton steps, or Newton steps with the exact Hessian near
+//! the solution, with Levenberg–Marquardt damping (Nocedal & Wright, Numerical Optimization,
+//! section 10.3).
 
 use super::gauss_newton::{Model, Preconditioner, project};
 use super::{FIT_PASSES, column_norms, diagonalizer, stopping_measure};
@@ -12,27 +13,30 @@ use crate::objective::{
 use crate::settings::Settings;
 use crate::tuning::TUNING;
 
-/// The least-squares fit, with its damping from step to step.
+/// The least-squares objective, with its damping and choice of the Hessian.
 pub(crate) struct LeastSquares<T> {
     damping: f64,
-    /// How much the damping grows after the next failed step.
+    /// Factor by which the damping grows after the next failed step.
     growth: f64,
     failed_steps: usize,
-    /// Whether the exact Hessian may be used, and whether it is.
+    /// Whether the exact Hessian can be used.
     may_be_exact: bool,
+    /// Whether the exact Hessian is used.
     exact: bool,
-    /// The gradient norm where the last step began.
-    before: f64,
+    /// The gradient norm before the last step.
+    previous_gradient_norm: f64,
     fit: Option<Fit<T>>,
 }
 
-/// How often the damping is raised before a step is given up.
+/// Maximum number of consecutive failed steps, each of which raises the damping.
 const MAX_FAILED_STEPS: usize = 10;
-/// Initial and smallest damping, and the smallest one after a failed step.
+/// Initial damping.
 const INITIAL_DAMPING: f64 = 1e-3;
+/// Smallest damping.
 const MIN_DAMPING: f64 = 1e-9;
+/// Smallest damping after a failed step.
 const MIN_RAISED_DAMPING: f64 = 1e-6;
-/// The longest column of a step. Columns of A have unit norm.
+/// Largest norm of a column of a step. Columns of A have unit norm.
 const MAX_COLUMN_STEP: f64 = 0.5;
 
 impl<T: Scalar> LeastSquares<T> {
@@ -45,7 +49,7 @@ impl<T: Scalar> LeastSquares<T> {
             may_be_exact: Hessian::<T>::bytes(p) <= settings.hessian_memory
                 && backend.capabilities().stores_hessian,
             exact: false,
-            before: f64::INFINITY,
+            previous_gradient_norm: f64::INFINITY,
             fit: None,
         }
     }
@@ -68,22 +72,23 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
         let energy = context.backend.summary().constant;
         let gradient_norm = stopping_measure(&point.statistics, energy);
         if self.failed_steps == 0 {
-            // Where convergence is slow, residuals are too large for the Gauss–Newton model. Far from
-            // the minimum, negative curvatures of the exact Hessian mislead.
-            let slow = gradient_norm > self.before / TUNING.gauss_newton_min_reduction;
+            // Slow convergence means that residuals are too large for the Gauss–Newton model. Far
+            // from the minimum, negative curvature makes the exact Hessian unsuitable.
+            let slow =
+                gradient_norm > self.previous_gradient_norm / TUNING.gauss_newton_min_reduction;
             let begins = !self.exact
                 && self.may_be_exact
                 && slow
                 && gradient_norm < TUNING.exact_fit_hessian_below;
             self.exact = begins || (self.exact && gradient_norm < TUNING.exact_fit_hessian_until);
-            self.before = gradient_norm;
+            self.previous_gradient_norm = gradient_norm;
             self.fit = Some(Fit::at(&point.b));
         }
         if self.exact && self.failed_steps == 0 {
             let request = Request::Weighted { b: point.b.clone() };
             context.backend.evaluate(&request, context.sums)?;
         }
-        let fit = self.fit.as_ref().expect("the fit at the point");
+        let fit = self.fit.as_ref().expect("`model` has stored the fit");
         let model = Model::new(&point.b, fit, &point.statistics);
         let Sums { hessian, .. } = &mut *context.sums;
         let exact = self.exact.then(|| ExactProducts {
@@ -117,10 +122,10 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
     ) -> Result<Option<StepResult<T>>, Error> {
         let summary = context.backend.summary();
         let (criterion, unit) = (summary.criterion, summary.criterion.loss_unit(summary));
-        let noise = criterion.rounding(point.b.rows(), 0.0);
+        let rounding = criterion.rounding(point.b.rows(), 0.0);
         let (e, factor) = Self::direction(direction);
         let e = e.scaled(factor);
-        let fit = self.fit.as_ref().expect("the fit at the point");
+        let fit = self.fit.as_ref().expect("`model` has stored the fit");
         let model = Model::new(&point.b, fit, &point.statistics);
         let damping = model.damping_energy(self.damping, &e);
         let predicted = damping - direction.predicted_change(factor);
@@ -130,13 +135,13 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
         *context.passes += FIT_PASSES;
         let next = Point::at(context.backend, context.settings, b, context.sums, false)?;
         let decrease = point.loss - next.loss;
-        // False for NaN.
-        let accepted = decrease >= -noise;
+        // NaN is not accepted.
+        let accepted = decrease >= -rounding;
         if !accepted {
             return Ok(None);
         }
-        let ratio = decrease / (unit * predicted).max(noise);
-        if ratio > 0.75 || decrease.abs() <= noise {
+        let ratio = decrease / (unit * predicted).max(rounding);
+        if ratio > 0.75 || decrease.abs() <= rounding {
             self.damping = (self.damping / TUNING.damping_reduction).max(MIN_DAMPING);
         } else if ratio < 0.25 {
             self.damping *= 4.0;
@@ -147,7 +152,7 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
             trial_fraction: 1.0,
             accepted_fraction: 1.0,
             loss_change: -decrease,
-            rounding: noise,
+            rounding,
         }))
     }
 
@@ -168,7 +173,7 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
 
     fn passes(&self, p: usize, iterations: usize) -> f64 {
         if self.exact {
-            // Cⁱ A and Σ_i w_i λⁱ_a Cⁱ, then O(p²) per matrix for each product.
+            // Computing Cⁱ A and Σ_i w_i λⁱ_a Cⁱ, then O(p²) per matrix for each product.
             FIT_PASSES + 1.0 / 3.0 + iterations as f64 * 10.0 / (3.0 * p as f64)
         } else {
             0.0
@@ -176,7 +181,8 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
     }
 }
 
-/// Products with the exact Hessian: each sums the response of the fit over the set.
+/// Products with the exact Hessian. Each is a data pass that sums the change of the fit over the
+/// set.
 struct ExactProducts<'a, T: Scalar> {
     backend: &'a mut dyn Backend<T>,
     /// Σ_i w_i λⁱ_a Cⁱ.
@@ -184,7 +190,8 @@ struct ExactProducts<'a, T: Scalar> {
     sums: Sums<T>,
 }
 
-/// The model of Gauss and Newton, or the exact one, with μ T added to the Hessian.
+/// The Gauss–Newton model, or that of the exact Hessian, with the damping μ T_aa added to the
+/// Hessian.
 struct DampedModel<'a, T: Scalar> {
     model: Model<'a, T>,
     fit: &'a Fit<T>,

@@ -1,19 +1,20 @@
-//! A box constraint: no entry of a step exceeds a bound, beyond which the loss is not quadratic.
+//! A box constraint on the entries of a step, solved by an active-set strategy.
 //!
-//! A few entries tend to be much larger than the others, those between components that are hard to
-//! separate. If the whole step were scaled for their sake, the others would make no progress. So a step
-//! ends where the first entry meets its bound, entries close to theirs become active (they are fixed),
-//! and the others go on without them.
+//! Beyond the bound the quadratic model is inaccurate. The entries between components that are hard
+//! to separate tend to be much larger than the others, and scaling the whole step to the bound
+//! would make the others negligible. Instead, conjugate gradients stop where the first entry meets
+//! its bound, entries close to their bounds become active (fixed), and the minimization continues
+//! over the free entries.
 
 use crate::linalg::kernels;
 use crate::tuning::TUNING;
 
-/// The entries of a step that are fixed.
+/// The active set of the box constraint.
 pub(super) struct BoxConstraint {
     p: usize,
-    /// Real numbers per entry: 1, or 2 for complex entries.
+    /// Real numbers per entry: 1 for real and 2 for complex entries.
     parts: usize,
-    /// 0 for numbers of active entries, 1 for others; empty as long as none is active.
+    /// 0 for the numbers of active entries and 1 for others; empty while no entry is active.
     free: Vec<f64>,
 }
 
@@ -23,7 +24,7 @@ impl BoxConstraint {
         Self { p, parts, free }
     }
 
-    /// How far x may go along q, if that is less than `step`.
+    /// Returns the largest feasible step from x along q if it is less than `step`, otherwise None.
     pub fn max_step(x: &[f64], q: &[f64], step: f64) -> Option<f64> {
         let bound = TUNING.max_entry;
         let mut max_step = None;
@@ -31,19 +32,20 @@ impl BoxConstraint {
             #[inline(always)]
             || {
                 // Test the full step first; divide only if a bound is violated. Ignore q = 0.
-                let moves = |q: f64, of: f64| if q == 0.0 { f64::INFINITY } else { of };
-                let farthest = -least(x, q, |x, q| moves(q, -(x + step * q).abs()));
+                let if_moving = |q: f64, value: f64| if q == 0.0 { f64::INFINITY } else { value };
+                let farthest = -min_over_pairs(x, q, |x, q| if_moving(q, -(x + step * q).abs()));
                 if farthest > bound {
-                    let own = |x: f64, q: f64| moves(q, (bound.copysign(q) - x) / q);
-                    max_step = Some(least(x, q, own).min(step).max(0.0));
+                    let distance = |x: f64, q: f64| if_moving(q, (bound.copysign(q) - x) / q);
+                    max_step = Some(min_over_pairs(x, q, distance).min(step).max(0.0));
                 }
             },
         );
         max_step
     }
 
-    /// Activates all entries that are close to their bounds, each with the entry across the diagonal,
-    /// to which it is coupled most; whether there were any that had been free.
+    /// Activates all entries close to their bounds, each together with the transposed entry, to
+    /// which it is most strongly coupled. Returns whether an entry was activated that had been
+    /// free.
     pub fn activate(&mut self, x: &[f64]) -> bool {
         let (p, parts) = (self.p, self.parts);
         let mut any = false;
@@ -70,22 +72,24 @@ impl BoxConstraint {
     }
 }
 
-/// The smallest value of a function of pairs; NaN is ignored.
+/// Returns the smallest value of a function over pairs of entries; NaN is ignored.
 #[inline(always)]
-fn least(x: &[f64], y: &[f64], of: impl Fn(f64, f64) -> f64) -> f64 {
-    // As many at a time as the widest vectors hold.
+fn min_over_pairs(x: &[f64], y: &[f64], function: impl Fn(f64, f64) -> f64) -> f64 {
+    // The width of the widest SIMD vectors.
     const LANES: usize = 8;
-    let lower = |own: f64, least: f64| if own < least { own } else { least };
-    let mut all = [f64::INFINITY; LANES];
+    let lower = |value: f64, min: f64| if value < min { value } else { min };
+    let mut minima = [f64::INFINITY; LANES];
     let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
     let rest = xs.remainder().iter().zip(ys.remainder());
-    let rest = rest.fold(f64::INFINITY, |least, (x, y)| lower(of(*x, *y), least));
+    let rest = rest.fold(f64::INFINITY, |min, (x, y)| lower(function(*x, *y), min));
     for (x, y) in xs.zip(ys) {
         for lane in 0..LANES {
-            all[lane] = lower(of(x[lane], y[lane]), all[lane]);
+            minima[lane] = lower(function(x[lane], y[lane]), minima[lane]);
         }
     }
-    all.into_iter().fold(rest, |least, own| lower(own, least))
+    minima
+        .into_iter()
+        .fold(rest, |min, value| lower(value, min))
 }
 
 #[cfg(test)]
@@ -99,7 +103,7 @@ mod tests {
         assert_eq!(BoxConstraint::max_step(&x, &q, 0.02), None);
         let step = BoxConstraint::max_step(&x, &q, 1.0).unwrap();
         assert!((step - 0.025).abs() < 1e-15);
-        // An entry at its bound ends every step, unless it does not move.
+        // An entry at its bound allows no step, unless it does not move.
         let at = [0.0, bound, 0.0, 0.3];
         assert_eq!(BoxConstraint::max_step(&at, &q, 1.0), Some(0.0));
         let other = [0.0, 0.0, 1.0, 0.0];
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_activated_in_pairs_and_once() {
+    fn entries_are_activated_once_with_their_transposes() {
         for parts in [1, 2] {
             let mut bounds = BoxConstraint::new(3, parts);
             let mut x = vec![0.0; 9 * parts];

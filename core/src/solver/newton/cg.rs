@@ -1,5 +1,5 @@
-//! Preconditioned conjugate gradients for a quadratic model that may have negative curvature, after
-//! Steihaug (SIAM J. Numer. Anal. 20, 1983), within a box.
+//! Preconditioned conjugate gradients for a quadratic model that may have negative curvature
+//! (Steihaug, SIAM J. Numer. Anal. 20, 1983), with a box constraint.
 
 use super::box_constraint::BoxConstraint;
 use crate::Error;
@@ -7,17 +7,17 @@ use crate::linalg::{add_multiple, dot};
 use crate::objective::{CgLimits, Direction, QuadraticModel};
 use crate::tuning::TUNING;
 
-/// Curvatures below this, relative to the norm of the preconditioner, count as not positive.
+/// Curvatures below this, relative to the norm of the preconditioner, are treated as negative.
 const MIN_CURVATURE: f64 = 1e-10;
-/// A step along negative curvature is as long as if the curvature were at least this, relative to the
-/// norm of the preconditioner.
+/// A step along a direction of negative curvature uses its absolute value, but at least this,
+/// relative to the norm of the preconditioner.
 const MIN_STEP_CURVATURE: f64 = 0.01;
 
 /// Minimizes ⟨g, x⟩ + ½⟨x, H x⟩ approximately.
 ///
-/// Where a step meets a bound of the box, entries near their bounds are fixed, and the search begins
-/// again among the others. Along a direction of negative curvature a step is taken as if the curvature
-/// were positive; unless that fixes further entries, the search ends.
+/// If a step meets a bound of the box, entries near their bounds are fixed, and conjugate gradients
+/// restart over the others. Along a direction of negative curvature, a step is taken with the
+/// absolute value of the curvature; unless it fixes further entries, the minimization ends.
 pub(super) fn minimize(
     model: &mut dyn QuadraticModel,
     limits: CgLimits,
@@ -77,8 +77,8 @@ pub(super) fn minimize(
         q.iter_mut().zip(&z).for_each(|(q, z)| *q = z + beta * *q);
         squared_norm = rz + beta * beta * squared_norm;
     }
-    // The model has fallen at every step. If x is no direction of descent all the same, its curvature
-    // is negative, and −x is one.
+    // The model has decreased at every step. If x is nevertheless not a descent direction, its
+    // curvature is negative, and −x is a descent direction.
     let slope = dot(&x, &gradient);
     if slope > 0.0 {
         x.iter_mut().for_each(|x| *x = -*x);
@@ -97,7 +97,7 @@ mod tests {
     use crate::init::SplitMix;
     use crate::linalg::{Matrix, product, product_transposed};
 
-    /// A dense quadratic model, preconditioned by the absolute values of its diagonal.
+    /// A dense quadratic model, preconditioned by the absolute values of the diagonal.
     struct Dense {
         gradient: Vec<f64>,
         hessian: Matrix,
@@ -105,7 +105,8 @@ mod tests {
     }
 
     impl Dense {
-        /// A random model of p² unknowns, with that multiple of the identity in its Hessian.
+        /// Returns a random model of p² unknowns, with `shift` added to the diagonal of its
+        /// Hessian.
         fn random(p: usize, shift: f64, seed: u64, bounded: bool) -> Self {
             let (mut random, len) = (SplitMix::new(seed), p * p);
             let root = Matrix::from_fn(len, len, |_, _| random.next());
@@ -150,16 +151,16 @@ mod tests {
     fn convex_models_are_minimized() {
         for seed in 0..5 {
             let mut model = Dense::random(3, 0.1, seed, false);
-            let found = minimize(&mut model, ACCURATE).unwrap();
+            let direction = minimize(&mut model, ACCURATE).unwrap();
             let mut residual = vec![0.0; 9];
-            model.product(&found.x, &mut residual).unwrap();
+            model.product(&direction.x, &mut residual).unwrap();
             add_multiple(&mut residual, 1.0, &model.gradient);
             assert!(dot(&residual, &residual).sqrt() < 1e-9);
         }
     }
 
     #[test]
-    fn directions_descend_within_the_box_and_predict_their_change() {
+    fn directions_descend_stay_in_the_box_and_predict_their_change() {
         let (mut at_bound, mut indefinite) = (0, 0);
         for seed in 0..200 {
             // Half of the models have negative curvatures.
@@ -169,17 +170,23 @@ mod tests {
                 forcing_term: 0.1,
                 max_iter: 20,
             };
-            let found = minimize(&mut model, limits).unwrap();
+            let direction = minimize(&mut model, limits).unwrap();
             let mut product = vec![0.0; 9];
-            model.product(&found.x, &mut product).unwrap();
-            let (slope, curvature) = (dot(&found.x, &model.gradient), dot(&found.x, &product));
+            model.product(&direction.x, &mut product).unwrap();
+            let (slope, curvature) = (
+                dot(&direction.x, &model.gradient),
+                dot(&direction.x, &product),
+            );
             assert!(slope < 0.0);
             for fraction in [0.3, 1.0] {
                 let expected = fraction * slope + 0.5 * fraction * fraction * curvature;
-                let error = (found.predicted_change(fraction) - expected).abs();
+                let error = (direction.predicted_change(fraction) - expected).abs();
                 assert!(error < 1e-9 * (slope.abs() + curvature.abs()));
             }
-            let largest = found.x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+            let largest = direction
+                .x
+                .iter()
+                .fold(0.0_f64, |largest, x| largest.max(x.abs()));
             assert!(largest <= TUNING.max_entry + 1e-12, "{largest}");
             at_bound += usize::from(largest > 0.95 * TUNING.max_entry);
             indefinite += usize::from(curvature < 0.0);

@@ -1,8 +1,9 @@
 //! A truncated Newton method (Newton-CG; Nocedal & Wright, Numerical Optimization, section 7.1).
 //!
-//! Each iteration minimizes a quadratic model by preconditioned conjugate gradients, to a residual set
-//! by a forcing term (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), within a box for the entries
-//! of the step. The step is scaled to a trust region, and a line search takes it.
+//! Each iteration minimizes a quadratic model by preconditioned conjugate gradients, to a relative
+//! residual given by a forcing term (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), subject to
+//! a box constraint on the entries of the step. The step is scaled to a trust region, followed by a
+//! line search.
 
 mod box_constraint;
 mod cg;
@@ -21,14 +22,14 @@ use trust_region::TrustRegion;
 pub(super) struct TruncatedNewton<T: Scalar> {
     objective: Box<dyn Objective<T>>,
     trust_region: TrustRegion,
-    /// Whether the backend gives Hessians most cheaply together with gradients.
+    /// Whether Hessians are requested together with gradients, because the backend prefers it.
     joint_requests: bool,
     /// The gradient norm before the last step.
-    before: Option<f64>,
+    previous_gradient_norm: Option<f64>,
     /// The fraction of the direction that the last step took.
     last_length: f64,
-    /// How many stages in single precision there may still be.
-    single_stages: usize,
+    /// Number of stages in single precision that are still allowed.
+    remaining_single_stages: usize,
 }
 
 impl<T: Scalar> TruncatedNewton<T> {
@@ -41,9 +42,9 @@ impl<T: Scalar> TruncatedNewton<T> {
             objective,
             trust_region: TrustRegion::default(),
             joint_requests,
-            before: None,
+            previous_gradient_norm: None,
             last_length: 0.0,
-            single_stages: if single_precision {
+            remaining_single_stages: if single_precision {
                 TUNING.max_single_stages
             } else {
                 0
@@ -51,24 +52,26 @@ impl<T: Scalar> TruncatedNewton<T> {
         }
     }
 
-    /// Whether the Hessian at the next point will be used: unless the gradient there, shrinking
-    /// quadratically as it did in the last step, is expected to be below any tolerance.
+    /// Whether the Hessian at the next point will be needed. It will not if the gradient norm,
+    /// assuming quadratic convergence as in the last step, is expected to be below any tolerance.
     fn expects_hessian(&self, gradient_norm: f64) -> bool {
         let expected = self
-            .before
+            .previous_gradient_norm
             .map(|before| gradient_norm * (gradient_norm / before).powi(2));
         self.joint_requests && expected.is_none_or(|expected| expected > TUNING.last_step_gradient)
     }
 
-    /// Whether a full step is expected to reach the tolerance of the whole solve. The stage in single
-    /// precision ends there: the point is evaluated in double precision only.
-    fn arrives(&self, state: &State<'_, '_, T>) -> bool {
-        let here = state.gradient_norm();
-        let full = self
-            .before
+    /// Whether a full step is expected to reach the tolerance of the whole solve. The stage in
+    /// single precision then ends with this step, and the new point is evaluated only in double
+    /// precision.
+    fn full_step_will_converge(&self, state: &State<'_, '_, T>) -> bool {
+        let current = state.gradient_norm();
+        let previous = self
+            .previous_gradient_norm
             .filter(|_| (self.last_length - 1.0).abs() < 1e-3);
-        full.is_some_and(|before| {
-            here * (here / before).powi(2) <= TUNING.tolerance_margin * state.final_tolerance()
+        previous.is_some_and(|before| {
+            current * (current / before).powi(2)
+                <= TUNING.tolerance_margin * state.final_tolerance()
         })
     }
 
@@ -95,22 +98,24 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
     }
 
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
-        if self.single_stages > 0 {
-            self.single_stages -= 1;
+        if self.remaining_single_stages > 0 {
+            self.remaining_single_stages -= 1;
             if let Some(outcome) = stages::in_single_precision(state)? {
                 if state.is_sample() && outcome.status == Status::Converged {
-                    // The whole set starts from there: a double-precision loss is not needed.
+                    // The solve of the whole set starts from this point, so its loss on the sample
+                    // in double precision is not needed.
                     state.history = outcome.history;
                     state.unevaluated = Some((outcome.b, None));
                     return Ok(Iteration::Ended(Status::Converged));
                 }
                 return state.resume(outcome).map(Iteration::Moved);
             }
-            self.single_stages = 0;
+            self.remaining_single_stages = 0;
         }
         let gradient_norm = state.gradient_norm();
         state.joint_hessian = self.expects_hessian(gradient_norm);
-        let is_last = state.is_single() && !state.is_sample() && self.arrives(state);
+        let is_last =
+            state.is_single() && !state.is_sample() && self.full_step_will_converge(state);
         let p = state.point.b.rows();
         let mut cg_iterations = 0;
         loop {
@@ -139,13 +144,13 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
             }
             let summary = context.backend.summary();
             let loss_unit = summary.criterion.loss_unit(summary);
-            let found = self
+            let step_result = self
                 .objective
                 .try_step(&mut context, point, &direction, fraction)?;
-            if let Some(result) = found {
+            if let Some(result) = step_result {
                 self.update_trust_region(loss_unit, &direction, &result);
                 let length = result.accepted_fraction;
-                (self.before, self.last_length) = (Some(gradient_norm), length);
+                (self.previous_gradient_norm, self.last_length) = (Some(gradient_norm), length);
                 state.move_to(result.point, result.loss_change, result.rounding);
                 return Ok(Iteration::Moved(Step {
                     cg_iterations,

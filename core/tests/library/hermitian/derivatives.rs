@@ -1,4 +1,4 @@
-//! Gradient and Hessian against finite differences along complex directions.
+//! Gradient and Hessian against finite differences in complex directions.
 
 use codiag::backend::{Backend, InMemory, Request, Sums, Update};
 use codiag::synthetic::{hermitian, indefinite_complex};
@@ -31,7 +31,7 @@ fn loss(
 }
 
 #[test]
-fn the_gradient_is_the_derivative_of_the_loss() {
+fn gradient_matches_finite_differences() {
     let set = hermitian(15, P, 0.5, 7);
     let b = near_identity(P, 0.3);
     let (e, h) = (direction(3), 1e-6);
@@ -43,7 +43,7 @@ fn the_gradient_is_the_derivative_of_the_loss() {
         (difference - slope).abs() < 1e-8 * slope.abs().max(1.0),
         "{difference} {slope}"
     );
-    // Neither scales nor phases change the loss.
+    // The loss does not depend on the scales and phases of rows.
     let diagonal = Matrix::diagonal(&(0..P).map(number).collect::<Vec<_>>());
     let scaled = Matrix::from_fn(P, P, |a, c| diagonal[(a, a)] * b[(a, c)]);
     let moved = Evaluation::at(&set, &scaled).unwrap();
@@ -52,7 +52,7 @@ fn the_gradient_is_the_derivative_of_the_loss() {
 }
 
 #[test]
-fn the_hessian_is_the_second_derivative_of_the_loss() {
+fn hessian_matches_finite_differences() {
     let set = hermitian(15, P, 0.5, 7);
     let b = near_identity(P, 0.3);
     let (e, f, h) = (direction(3), direction(71), 1e-4);
@@ -65,20 +65,20 @@ fn the_hessian_is_the_second_derivative_of_the_loss() {
         (difference - form).abs() < 1e-5 * form.abs().max(1.0),
         "{difference} {form}"
     );
-    // It is real-linear and symmetric, but not complex-linear.
+    // The Hessian is real-linear and symmetric, but not complex-linear.
     assert!((e.dot(&hessian.product(&f)) - form).abs() < 1e-12 * form.abs().max(1.0));
-    let turned = Matrix::from_fn(P, P, |a, c| c64::I * e[(a, c)]);
-    let of_turned = hessian.product(&turned);
+    let rotated = Matrix::from_fn(P, P, |a, c| c64::I * e[(a, c)]);
+    let rotated_product = hessian.product(&rotated);
     assert!(
-        (0..P * P)
-            .any(|k| (of_turned.as_slice()[k] - c64::I * product.as_slice()[k]).norm() > 1e-3)
+        (0..P * P).any(
+            |k| (rotated_product.as_slice()[k] - c64::I * product.as_slice()[k]).norm() > 1e-3
+        )
     );
-    // By passes over the set it is the same.
+    // A data pass gives the product without the term Eᴴ of the log-determinant.
     let mut working = InMemory::new(&set);
     let request = Request::HessianProduct { b, e: e.clone() };
     let mut sums = Sums::default();
     working.evaluate(&request, &mut sums).unwrap();
-    // But for the part of the determinant, Eᴴ.
     let sums = sums.moments_mut().0;
     let by_pass = |a: usize, c: usize| {
         if a == c {
@@ -91,7 +91,7 @@ fn the_hessian_is_the_second_derivative_of_the_loss() {
 }
 
 #[test]
-fn frobenius_derivatives_hold_along_unitary_matrices() {
+fn frobenius_gradient_matches_finite_differences_along_unitary_matrices() {
     let options = SetOptions::default().criterion(Criterion::Frobenius);
     let (data, _) = indefinite_complex(12, P, 0.5, 3);
     let set = MatrixSet::with_options(&data, 12, P, &options).unwrap();
@@ -108,7 +108,7 @@ fn frobenius_derivatives_hold_along_unitary_matrices() {
 }
 
 #[test]
-fn lines_and_updates_follow_complex_directions() {
+fn line_and_update_requests_agree_with_recomputed_points() {
     let mut set = InMemory::new(&hermitian(20, P, 0.5, 3));
     let (b, e, alpha) = (near_identity(P, 0.2), direction(40), 0.3);
     let mut evaluate = |request: Request<c64>| {
@@ -133,10 +133,10 @@ fn lines_and_updates_follow_complex_directions() {
     };
     let next = update.point();
     let along = evaluate(Request::LinePoint { b, e, alpha });
-    let mut moved = evaluate(point(&next, Some(update)));
-    let mut fresh = evaluate(point(&next, None));
-    assert!((along.numbers()[0] - fresh.numbers()[0]).abs() < 1e-11);
-    assert!((moved.numbers()[0] - fresh.numbers()[0]).abs() < 1e-11);
-    let (moved, fresh) = (moved.moments_mut().0, fresh.moments_mut().0);
-    assert!(super::distance(moved, fresh) < 1e-11);
+    let mut updated = evaluate(point(&next, Some(update)));
+    let mut recomputed = evaluate(point(&next, None));
+    assert!((along.numbers()[0] - recomputed.numbers()[0]).abs() < 1e-11);
+    assert!((updated.numbers()[0] - recomputed.numbers()[0]).abs() < 1e-11);
+    let (updated, recomputed) = (updated.moments_mut().0, recomputed.moments_mut().0);
+    assert!(super::distance(updated, recomputed) < 1e-11);
 }

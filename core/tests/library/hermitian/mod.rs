@@ -1,27 +1,27 @@
 //! Sets of complex Hermitian matrices.
 
-mod answers;
 mod derivatives;
-mod refusals;
-mod tracking;
+mod invalid_input;
+mod solve;
+mod tracker;
 
 use codiag::synthetic::Synthetic;
 use codiag::{Matrix, MatrixSet, Scalar, c64};
 
-/// A repeatable complex number with parts in (−1, 1).
+/// A reproducible complex number with parts in (−1, 1).
 fn number(k: usize) -> c64 {
     let part = |k: usize| ((k * 37 + 11) % 23) as f64 / 11.5 - 1.0;
     c64::new(part(k), part(k + 7))
 }
 
-/// The identity and something else.
+/// The identity plus entries of the given size.
 fn near_identity(p: usize, size: f64) -> Matrix<c64> {
     Matrix::from_fn(p, p, |a, b| {
         number(2 + a + 5 * b) * size + if a == b { c64::ONE } else { c64::ZERO }
     })
 }
 
-/// Antihermitian, with a zero diagonal.
+/// An anti-Hermitian matrix with zero diagonal.
 fn antihermitian(p: usize, seed: usize) -> Matrix<c64> {
     Matrix::from_fn(p, p, |a, b| {
         let x = number(seed + a * p + b) - number(seed + b * p + a).conj();
@@ -44,7 +44,7 @@ fn exponential(e: &Matrix<c64>, t: f64) -> Matrix<c64> {
     sum
 }
 
-/// T Cⁱ Tᴴ for all matrices of a set.
+/// The set of the matrices T Cⁱ Tᴴ.
 fn transformed(made: &Synthetic<c64>, t: &Matrix<c64>) -> MatrixSet<c64> {
     let p = made.p;
     let mut data = Vec::new();
@@ -55,8 +55,8 @@ fn transformed(made: &Synthetic<c64>, t: &Matrix<c64>) -> MatrixSet<c64> {
     MatrixSet::new(&data, made.n, p).unwrap()
 }
 
-/// The largest distance of entries.
+/// The largest absolute difference of entries.
 fn distance<T: Scalar>(x: &Matrix<T>, y: &Matrix<T>) -> f64 {
     let pairs = x.as_slice().iter().zip(y.as_slice());
-    pairs.fold(0.0, |most, (x, y)| f64::max(most, (*x - *y).abs()))
+    pairs.fold(0.0, |largest, (x, y)| f64::max(largest, (*x - *y).abs()))
 }

@@ -1,12 +1,13 @@
-//! Least squares, Cⁱ ≈ A Λⁱ Aᴴ, for matrices that need not be positive definite: each test for real symmetric and
-//! for complex Hermitian ones.
+//! The least-squares criterion, Cⁱ ≈ A Λⁱ Aᴴ, for matrices that need not be positive definite.
+//!
+//! Each generic test runs for real symmetric and for complex Hermitian matrices.
 
-mod answers;
-mod few;
-mod places;
-mod plain;
-mod ranks;
-mod scales;
+mod backends;
+mod convergence;
+mod few_matrices;
+mod naive;
+mod rank_reduction;
+mod scaling;
 
 use std::ops::ControlFlow;
 
@@ -22,7 +23,7 @@ use crate::on_disk::Npy;
 
 const METHODS: [Method; 4] = [Method::Newton, Method::Acdc, Method::Uwedge, Method::Ffdiag];
 
-/// Makes a real and a complex test of each generic function.
+/// Generates a real and a complex test from each generic function.
 macro_rules! real_and_complex {
     ($($name:ident),* $(,)?) => {
         mod real {
@@ -35,18 +36,18 @@ macro_rules! real_and_complex {
 }
 use real_and_complex;
 
-/// What the library has in two versions.
+/// Functions of the library that have a real and a complex version.
 trait Number: Scalar {
-    /// Matrices that A makes diagonal but for noise, and A.
+    /// Matrices A Λⁱ Aᴴ with noise, and A.
     fn mixed(n: usize, p: usize, sigma: f64, seed: u64) -> (Vec<Self>, Matrix<Self>);
     fn file(data: &[Self], n: usize, p: usize) -> Npy;
-    /// The answer from that file.
+    /// Solves from a file.
     fn from_disk(npy: &Npy, options: &SetOptions, settings: &Settings) -> Diagonalization<Self>;
-    /// The product of the exact Hessian at B with E, from that file.
+    /// The product of the exact Hessian at B with E, computed from a file.
     fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self>;
-    /// The answer from parts of a set, which was reduced or not.
-    fn from_parts_of_a_set(
-        parts: &[Worker<Self>],
+    /// Solves with a cluster of workers, whose set may be reduced.
+    fn from_workers(
+        workers: &[Worker<Self>],
         reduction: Option<Reduction<Self>>,
         settings: &Settings,
     ) -> Diagonalization<Self>;
@@ -74,17 +75,17 @@ macro_rules! number {
 
             fn hessian_from_disk(npy: &Npy, b: &Matrix<Self>, e: &Matrix<Self>) -> Matrix<Self> {
                 let mut disk = OnDisk::$set(npy.open(), Memory(8_000_000), &options()).unwrap();
-                response(&mut disk, b, e)
+                hessian_product(&mut disk, b, e)
             }
 
-            fn from_parts_of_a_set(
-                parts: &[Worker<Self>],
+            fn from_workers(
+                workers: &[Worker<Self>],
                 reduction: Option<Reduction<Self>>,
                 settings: &Settings,
             ) -> Diagonalization<Self> {
-                let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
-                let ask = |question: &[u8]| parts.iter().map(|p| p.respond(question)).collect();
-                let mut cluster = ClusterSet::$set(&ask, &described, reduction).unwrap();
+                let descriptions: Vec<Vec<u8>> = workers.iter().map(Worker::describe).collect();
+                let send = |request: &[u8]| workers.iter().map(|w| w.respond(request)).collect();
+                let mut cluster = ClusterSet::$set(&send, &descriptions, reduction).unwrap();
                 codiag::diagonalize_with_backend(&mut cluster, settings, &mut silent).unwrap()
             }
         }
@@ -93,8 +94,8 @@ macro_rules! number {
 number!(f64, mixed, double, new);
 number!(c64, mixed_complex, complex, complex);
 
-/// The sums over the response of the fit at B to a change E of A.
-fn response<T: Scalar>(set: &mut dyn Backend<T>, b: &Matrix<T>, e: &Matrix<T>) -> Matrix<T> {
+/// The product of the exact Hessian at B with E, computed by a data pass.
+fn hessian_product<T: Scalar>(set: &mut dyn Backend<T>, b: &Matrix<T>, e: &Matrix<T>) -> Matrix<T> {
     let request = Request::HessianProduct {
         b: b.clone(),
         e: e.clone(),
@@ -124,13 +125,13 @@ fn solve<T: Scalar>(set: &MatrixSet<T>, method: Method) -> Diagonalization<T> {
     diagonalize(set, &Settings::default().method(method)).unwrap()
 }
 
-/// A number for each place, neither zero nor regular.
+/// A reproducible nonzero number with parts in (−1, 1).
 fn number<T: Scalar>(k: usize) -> T {
     let part = |k: usize| ((k * 37 + 11) % 23) as f64 / 11.5 - 1.0;
     T::from_parts(part(k), part(k + 7))
 }
 
-/// 1 on the diagonal, else 0.
+/// The Kronecker delta.
 fn delta<T: Scalar>(a: usize, b: usize) -> T {
     if a == b { T::ONE } else { T::ZERO }
 }
@@ -141,8 +142,8 @@ fn near_identity<T: Scalar>(p: usize, seed: usize) -> Matrix<T> {
     })
 }
 
-/// The largest distance of entries.
+/// The largest absolute difference of entries.
 fn distance<T: Scalar>(x: &Matrix<T>, y: &Matrix<T>) -> f64 {
     let pairs = x.as_slice().iter().zip(y.as_slice());
-    pairs.fold(0.0, |most, (x, y)| f64::max(most, (*x - *y).abs()))
+    pairs.fold(0.0, |largest, (x, y)| f64::max(largest, (*x - *y).abs()))
 }

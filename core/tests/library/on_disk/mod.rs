@@ -1,7 +1,8 @@
-//! Sets that stay in a file give the answers of sets in memory, within any budget.
+//! Sets that stay in a file: agreement with memory for any memory budget, errors and interruption.
 
-mod answers;
-mod refusals;
+mod agreement;
+mod errors;
+mod interruption;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,13 +10,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use codiag::synthetic::{self, Synthetic};
+use codiag::synthetic::Synthetic;
 use codiag::{
     Diagonalization, Error, Init, Matrix, MatrixFile, MatrixSet, Memory, Method, OnDisk, Rank,
     ReadProgress, Record, SetOptions, Settings, Status, c64, diagonalize,
 };
 
-/// A .npy that goes away with the test.
+/// A temporary .npy file.
 pub(crate) struct Npy(PathBuf);
 
 impl Npy {
@@ -62,7 +63,8 @@ fn silent(_: &Record, _: &Matrix) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn smallest(file: MatrixFile, options: &SetOptions) -> Memory {
+/// The smallest memory budget that suffices for a file.
+fn smallest_budget(file: MatrixFile, options: &SetOptions) -> Memory {
     match OnDisk::new(file, Memory(1), options).err() {
         Some(Error::File { error, .. }) => match *error {
             Error::Memory { smallest, .. } => smallest,
@@ -77,49 +79,55 @@ fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
-fn assert_same(left: &Matrix, right: &Matrix, tolerance: f64, what: &str) {
-    let scale = right.norm();
-    for (x, y) in left.as_slice().iter().zip(right.as_slice()) {
-        assert!((x - y).abs() <= tolerance * scale, "{what}: {x} {y}");
+fn assert_close(found: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
+    let scale = expected.norm();
+    for (x, y) in found.as_slice().iter().zip(expected.as_slice()) {
+        assert!((x - y).abs() <= tolerance * scale, "{case}: {x} {y}");
     }
 }
 
-/// Tolerance of the solves that are compared. It is small, so that one iteration more or less hardly changes B.
+/// Tolerance of the solves that are compared, so small that one more iteration hardly changes B.
 const TOLERANCE: f64 = 1e-11;
-/// Relative difference of two B at the same minimum, both solved to `TOLERANCE`.
+/// Relative difference of two matrices B at one minimum, both solved to `TOLERANCE`.
 const SAME_MINIMUM: f64 = 1e-8;
-/// Relative difference of losses at the first iterations, where only the order of sums differs.
+/// Relative difference of losses in the first iterations if only the order of summation differs.
 const ROUNDING: f64 = 1e-11;
-/// Relative difference of losses at the first iterations if one of the two solves begins in single precision.
+/// Relative difference of losses in the first iterations if one of the solves starts in single
+/// precision.
 const SINGLE_PRECISION: f64 = 1e-4;
 
-/// The same settings with Newton's products by passes.
-fn swept(settings: &Settings) -> Settings {
+/// The settings without memory for the Hessian, so that its products take data passes.
+fn without_hessian_memory(settings: &Settings) -> Settings {
     settings.clone().hessian_memory(0)
 }
 
-/// Checks that two solves end at the same minimum and begin alike: `first_steps` bounds the relative difference of losses at the
-/// first three iterations.
-fn assert_alike(there: &Diagonalization, here: &Diagonalization, first_steps: f64, what: &str) {
-    assert_eq!(there.status, here.status, "{what}");
-    let difference = (there.loss - here.loss).abs();
-    assert!(difference < 1e-11, "{what}: {difference:e}");
-    assert_same(&there.b, &here.b, SAME_MINIMUM, what);
-    assert_same(&there.a, &here.a, SAME_MINIMUM, what);
+/// Asserts that two solves reach one minimum and take equal first steps: `first_steps` bounds the
+/// relative difference of the losses in the first three iterations.
+fn assert_results_agree(
+    found: &Diagonalization,
+    expected: &Diagonalization,
+    first_steps: f64,
+    case: &str,
+) {
+    assert_eq!(found.status, expected.status, "{case}");
+    let difference = (found.loss - expected.loss).abs();
+    assert!(difference < 1e-11, "{case}: {difference:e}");
+    assert_close(&found.b, &expected.b, SAME_MINIMUM, case);
+    assert_close(&found.a, &expected.a, SAME_MINIMUM, case);
     // With several starts, the history is that of the best one, and starts may tie.
-    let one_start = here.start_losses.len() == 1;
-    let histories = there.history.iter().zip(&here.history).take(3);
+    let one_start = expected.start_losses.len() == 1;
+    let histories = found.history.iter().zip(&expected.history).take(3);
     for (x, y) in histories.filter(|_| one_start) {
-        let (difference, at) = ((x.loss - y.loss).abs(), y.iteration);
+        let (difference, iteration) = ((x.loss - y.loss).abs(), y.iteration);
         assert!(
             difference < first_steps * (1.0 + y.loss.abs()),
-            "{what}: {at} {difference:e}"
+            "{case}: the losses differ by {difference:e} at iteration {iteration}"
         );
     }
-    if there.powers.rows() > 0 {
-        assert_same(&there.powers, &here.powers, SAME_MINIMUM, what);
-        for (x, y) in there.residuals.iter().zip(&here.residuals) {
-            assert!((x - y).abs() < 10.0 * SAME_MINIMUM, "{what}: {x} {y}");
+    if found.powers.rows() > 0 {
+        assert_close(&found.powers, &expected.powers, SAME_MINIMUM, case);
+        for (x, y) in found.residuals.iter().zip(&expected.residuals) {
+            assert!((x - y).abs() < 10.0 * SAME_MINIMUM, "{case}: {x} {y}");
         }
     }
 }

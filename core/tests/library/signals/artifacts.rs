@@ -1,10 +1,11 @@
-//! Each kind of artifact is recognized, and nothing else is.
+//! Detection of artifacts.
 
 use codiag::signals::{
     ArtifactDetector, ArtifactKind, Evidence, ReferenceChannel, Thresholds, find_artifacts,
     simulate,
 };
-const RATE: f64 = 250.0;
+/// Sampling frequency in hertz.
+const SFREQ: f64 = 250.0;
 
 fn noise(samples: usize, seed: u64) -> Vec<f64> {
     simulate::nonstationary(1, 1, samples, seed)
@@ -13,21 +14,21 @@ fn noise(samples: usize, seed: u64) -> Vec<f64> {
 }
 
 fn kinds(source: &[f64], references: &[ReferenceChannel<'_>]) -> Vec<ArtifactKind> {
-    let found = find_artifacts(source, RATE, references);
+    let found = find_artifacts(source, SFREQ, references);
     found.into_iter().map(|artifact| artifact.kind).collect()
 }
 
-/// Sharp beats at an interval that varies by a few percent, in noise.
+/// Heartbeats with a period that varies by a few percent, in noise.
 fn beats(samples: usize, period: f64) -> Vec<f64> {
     let mut signal = noise(samples, 1);
     signal.iter_mut().for_each(|x| *x *= 0.3);
     let mut next = 0.3;
     for k in 0.. {
-        let at = (next * RATE) as usize;
-        if at + 10 > samples {
+        let first = (next * SFREQ) as usize;
+        if first + 10 > samples {
             break;
         }
-        for (x, height) in signal[at..]
+        for (x, height) in signal[first..]
             .iter_mut()
             .zip([-1.0, 4.0, 10.0, 3.0, -3.0, -1.0])
         {
@@ -39,11 +40,11 @@ fn beats(samples: usize, period: f64) -> Vec<f64> {
 }
 
 #[test]
-fn each_kind_is_recognized() {
+fn each_kind_of_artifact_is_recognized() {
     let samples = 60 * 250;
     let blinks = simulate::eeg_with_blinks(2, 2, 60.0, 0);
     assert_eq!(kinds(blinks.sources.row(0), &[]), [ArtifactKind::Blink]);
-    let found = find_artifacts(&beats(samples, 0.85), RATE, &[]);
+    let found = find_artifacts(&beats(samples, 0.85), SFREQ, &[]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].kind, ArtifactKind::Heartbeat);
     assert!(
@@ -53,17 +54,17 @@ fn each_kind_is_recognized() {
     );
     let hum: Vec<f64> = (0..samples)
         .zip(noise(samples, 2))
-        .map(|(t, x)| 2.0 * (std::f64::consts::TAU * 60.0 * t as f64 / RATE).sin() + x)
+        .map(|(t, x)| 2.0 * (std::f64::consts::TAU * 60.0 * t as f64 / SFREQ).sin() + x)
         .collect();
-    let found = find_artifacts(&hum, RATE, &[]);
+    let found = find_artifacts(&hum, SFREQ, &[]);
     assert_eq!(found[0].kind, ArtifactKind::LineNoise);
     assert!(found[0].reason.contains("at 60 Hz"), "{}", found[0].reason);
-    let swelling: Vec<f64> = (0..samples)
+    let modulated: Vec<f64> = (0..samples)
         .zip(&hum)
-        .map(|(t, x)| (1.0 + 0.8 * (t as f64 / RATE).sin()) * x)
+        .map(|(t, x)| (1.0 + 0.8 * (t as f64 / SFREQ).sin()) * x)
         .collect();
-    assert_eq!(kinds(&swelling, &[]), [ArtifactKind::LineNoise]);
-    // High-pass noise in bursts of some seconds.
+    assert_eq!(kinds(&modulated, &[]), [ArtifactKind::LineNoise]);
+    // High-pass noise in bursts of a few seconds.
     let white = noise(samples, 3);
     let bursts: Vec<f64> = (1..samples)
         .map(|t| (white[t] - white[t - 1]) * if t / 800 % 3 == 0 { 5.0 } else { 1.0 })
@@ -94,7 +95,7 @@ fn drift_of_a_reference_channel_has_no_effect() {
         .map(|(t, x)| 1000.0 + 0.01 * t as f64 - 2.0 * x)
         .collect();
     let reference = ReferenceChannel::new("EOG 061", ArtifactKind::Blink, &drifting);
-    let found = find_artifacts(&source, RATE, &[reference]);
+    let found = find_artifacts(&source, SFREQ, &[reference]);
     assert_eq!(found[0].kind, ArtifactKind::Blink);
     assert!(
         found[0]
@@ -108,9 +109,10 @@ fn drift_of_a_reference_channel_has_no_effect() {
     assert_eq!(kinds(&source, &[unrelated]), []);
 }
 
-/// A fetal heart of 132 beats a minute, with a residue of the mother's at half the rate.
+/// Each heartbeat has a weaker one at half its rate, like a fetal heart with a residue of the
+/// maternal one.
 #[test]
-fn heart_rates_are_those_of_single_beats() {
+fn heart_rate_counts_every_beat() {
     let samples = 60 * 250;
     for (rate, period) in [
         (132.0, 60.0 / 132.0),
@@ -123,34 +125,38 @@ fn heart_rates_are_those_of_single_beats() {
             .iter_mut()
             .zip(&slower)
             .for_each(|(x, y)| *x += 0.4 * y);
-        let found = find_artifacts(&source, RATE, &[]);
+        let found = find_artifacts(&source, SFREQ, &[]);
         assert_eq!(found[0].kind, ArtifactKind::Heartbeat, "{rate}");
-        let said = found[0].reason.split_whitespace().nth(2).unwrap();
-        let said: f64 = said.parse().unwrap();
-        assert!((said / rate - 1.0).abs() < 0.05, "{said} for {rate}");
+        let reported = found[0].reason.split_whitespace().nth(2).unwrap();
+        let reported: f64 = reported.parse().unwrap();
+        assert!(
+            (reported / rate - 1.0).abs() < 0.05,
+            "{reported} beats per minute, expected {rate}"
+        );
     }
 }
 
-/// A source with a weak heartbeat: little correlation, but one phase at every beat.
+/// A source with a weak heartbeat has a small correlation with the ECG, but a constant phase at the
+/// beats.
 #[test]
-fn a_weak_heart_is_found_by_its_phase() {
+fn weak_heartbeat_is_detected_by_its_phase() {
     let samples = 60 * 250;
     let ecg = beats(samples, 0.85);
-    // Delayed, and of another shape.
-    let mut smeared = vec![0.0; samples];
+    // The heartbeat in the source is delayed and has another shape.
+    let mut filtered = vec![0.0; samples];
     for t in 20..samples {
-        smeared[t] =
+        filtered[t] =
             ecg[t - 12..t - 4].iter().sum::<f64>() - ecg[t - 20..t - 12].iter().sum::<f64>();
     }
     let (weak, none) = (noise(samples, 7), noise(samples, 8));
     let weak: Vec<f64> = weak
         .iter()
-        .zip(&smeared)
+        .zip(&filtered)
         .map(|(x, y)| 6.0 * x + y)
         .collect();
     let reference = ReferenceChannel::new("ECG", ArtifactKind::Heartbeat, &ecg);
-    let detector = ArtifactDetector::new(RATE, &[reference]);
-    let named = |source: &[f64], wanted: &Evidence| {
+    let detector = ArtifactDetector::new(SFREQ, &[reference]);
+    let score = |source: &[f64], wanted: &Evidence| {
         let scores = detector.scores(source);
         scores
             .into_iter()
@@ -162,8 +168,8 @@ fn a_weak_heart_is_found_by_its_phase() {
         Evidence::Phase("ECG".to_owned()),
         Evidence::Correlation("ECG".to_owned()),
     );
-    assert!(named(&weak, &correlation) < Thresholds::default().correlation);
-    assert!(named(&weak, &phase) > Thresholds::default().phase);
+    assert!(score(&weak, &correlation) < Thresholds::default().correlation);
+    assert!(score(&weak, &phase) > Thresholds::default().phase);
     let found = Thresholds::default().flagged(&detector.scores(&weak));
     assert_eq!(found[0].evidence, phase);
     assert!(
@@ -171,33 +177,33 @@ fn a_weak_heart_is_found_by_its_phase() {
         "{}",
         found[0].reason
     );
-    assert_eq!(named(&none, &phase), 0.0);
-    assert!(named(&ecg, &phase) > 0.7);
+    assert_eq!(score(&none, &phase), 0.0);
+    assert!(score(&ecg, &phase) > 0.7);
 }
 
-/// Every source has every score, and a reference channel replaces the scores by form of its kind.
+/// A reference channel replaces the detection by waveform for artifacts of its kind.
 #[test]
 fn flags_depend_on_thresholds_and_references() {
     let samples = 60 * 250;
     let made = simulate::eeg_with_blinks(3, 3, 60.0, 0);
     let (eye, other) = (made.sources.row(0), noise(samples, 9));
-    let by_form = ArtifactDetector::new(RATE, &[]).scores(eye);
-    assert_eq!(by_form.len(), 4);
+    let scores = ArtifactDetector::new(SFREQ, &[]).scores(eye);
+    assert_eq!(scores.len(), 4);
     assert!(
-        by_form
+        scores
             .iter()
             .all(|s| (0.0..=1.0).contains(&s.score) && !s.reason.is_empty())
     );
     let strict = Thresholds::default().blink(0.999_999);
-    assert!(strict.flagged(&by_form).is_empty());
+    assert!(strict.flagged(&scores).is_empty());
     let unrelated = ReferenceChannel::new("EOG", ArtifactKind::Blink, &other);
-    let scores = ArtifactDetector::new(RATE, &[unrelated]).scores(eye);
+    let scores = ArtifactDetector::new(SFREQ, &[unrelated]).scores(eye);
     assert!(scores[0].score > 0.7 && scores[4].score < 0.4);
     assert!(Thresholds::default().flagged(&scores).is_empty());
     // A channel without a signal has no effect.
     let flat = vec![0.0; samples];
     let scores = ArtifactDetector::new(
-        RATE,
+        SFREQ,
         &[ReferenceChannel::new("EOG", ArtifactKind::Blink, &flat)],
     )
     .scores(eye);

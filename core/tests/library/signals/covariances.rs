@@ -5,10 +5,10 @@ use codiag::signals::{
     Segments, Separation, Shrinkage, cospectra, epoch_covariances, segment_covariances,
 };
 
-use super::{assert_close, naive, recording};
+use super::{assert_close, naive_covariance, recording};
 
 #[test]
-fn covariances_are_the_sums_that_define_them() {
+fn segment_covariances_match_naive_sums() {
     let (p, samples) = (5, 90);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
@@ -22,28 +22,36 @@ fn covariances_are_the_sums_that_define_them() {
         let pieces = segments.pieces(samples, 3).unwrap();
         for (matrix, piece) in found.data.chunks_exact(p * p).zip(pieces) {
             let chosen: Vec<usize> = piece.into_iter().flatten().collect();
-            assert_close(matrix, &naive(&data, samples, &chosen, center), 1e-13);
+            assert_close(
+                matrix,
+                &naive_covariance(&data, samples, &chosen, center),
+                1e-13,
+            );
         }
     }
 }
 
 #[test]
-fn segments_of_several_spans_give_the_sum() {
+fn long_segment_matches_naive_sum() {
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
-    let whole = Segments::default().length(SegmentLength::Count(1));
-    let found = segment_covariances(&view, &whole, &CovarianceOptions::default()).unwrap();
+    let segments = Segments::default().length(SegmentLength::Count(1));
+    let found = segment_covariances(&view, &segments, &CovarianceOptions::default()).unwrap();
     let chosen: Vec<usize> = (0..samples).collect();
-    assert_close(&found.data, &naive(&data, samples, &chosen, true), 1e-12);
+    assert_close(
+        &found.data,
+        &naive_covariance(&data, samples, &chosen, true),
+        1e-12,
+    );
 }
 
 #[test]
-fn threads_change_no_bit() {
+fn results_are_bitwise_equal_for_all_thread_counts() {
     let (p, samples) = (30, 20_000);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
-    let on = |threads| {
+    let compute = |threads| {
         let options = CovarianceOptions::default()
             .shrinkage(Shrinkage::LedoitWolf)
             .n_jobs(threads);
@@ -57,11 +65,11 @@ fn threads_change_no_bit() {
         let sources = separated.sources(&view).unwrap();
         (segments.data, cospectra.data, sources)
     };
-    assert_eq!(on(1), on(3));
+    assert_eq!(compute(1), compute(3));
 }
 
 #[test]
-fn classes_are_the_means_of_their_epochs() {
+fn class_covariances_are_means_over_epochs() {
     let (n, p, samples) = (6, 3, 20);
     let data = recording(n, p * samples);
     let epochs = Epochs::new(&data, n, p, samples).unwrap();
@@ -70,7 +78,11 @@ fn classes_are_the_means_of_their_epochs() {
     let chosen: Vec<usize> = (0..samples).collect();
     for (e, matrix) in single.data.chunks_exact(p * p).enumerate() {
         let epoch = &data[e * p * samples..][..p * samples];
-        assert_close(matrix, &naive(epoch, samples, &chosen, true), 1e-13);
+        assert_close(
+            matrix,
+            &naive_covariance(epoch, samples, &chosen, true),
+            1e-13,
+        );
     }
     let labels = [0, 1, 0, 1, 1, 0];
     let classes = epoch_covariances(&epochs, Some(&labels), &options).unwrap();
@@ -116,9 +128,9 @@ fn scales_normalize_the_mean_diagonal() {
     assert!((given.data[6] / plain.data[6] - 6.0).abs() < 1e-12);
 }
 
-/// The amounts `ledoit_wolf(X)[1]` and `oas(X)[1]` of sklearn.covariance 1.9.1, for an X of shape
-/// (samples, channels) whose transpose is `recording(p, samples)` with channel a multiplied by a +
-/// 1, and four times the first added to all others.
+/// The expected values are `ledoit_wolf(X)[1]` and `oas(X)[1]` of sklearn.covariance 1.9.1. The
+/// transpose of X is `recording(p, samples)` with channel a multiplied by a + 1, and four times the
+/// first channel added to all others.
 #[test]
 fn automatic_shrinkage_agrees_with_scikit_learn() {
     for (p, samples, ledoit_wolf, oas) in [
@@ -137,14 +149,14 @@ fn automatic_shrinkage_agrees_with_scikit_learn() {
         let view = RecordingView::new(&data, p, samples).unwrap();
         for (shrinkage, expected) in [(Shrinkage::LedoitWolf, ledoit_wolf), (Shrinkage::Oas, oas)] {
             let options = CovarianceOptions::default().shrinkage(shrinkage);
-            let whole = Segments::default().length(SegmentLength::Count(1));
-            let found = segment_covariances(&view, &whole, &options).unwrap();
+            let segments = Segments::default().length(SegmentLength::Count(1));
+            let found = segment_covariances(&view, &segments, &options).unwrap();
             assert!(
                 (found.shrinkages[0] - expected).abs() < 1e-12,
                 "{shrinkage:?}"
             );
             let chosen: Vec<usize> = (0..samples).collect();
-            let mut plain = naive(&data, samples, &chosen, true);
+            let mut plain = naive_covariance(&data, samples, &chosen, true);
             let trace: f64 = (0..p).map(|a| plain[a * p + a]).sum();
             plain.iter_mut().for_each(|x| *x *= 1.0 - expected);
             (0..p).for_each(|a| plain[a * p + a] += expected * trace / p as f64);

@@ -1,4 +1,4 @@
-//! Cumulants, against sums written out.
+//! Cumulant matrices against naive sums.
 
 use codiag::Matrix;
 use codiag::signals::{
@@ -8,10 +8,10 @@ use codiag::signals::{
 
 use super::{assert_close, recording};
 
-/// Q_ij by the formula that defines them, from whitened rows z.
+/// The cumulant matrices Q_ij of whitened rows z, by their definition.
 fn naive_cumulants(z: &Matrix) -> Vec<f64> {
     let (p, samples) = (z.rows(), z.columns());
-    let same = |a: usize, b: usize| f64::from(u8::from(a == b));
+    let delta = |a: usize, b: usize| f64::from(u8::from(a == b));
     let mut all = Vec::new();
     for i in 0..p {
         for j in 0..=i {
@@ -21,8 +21,9 @@ fn naive_cumulants(z: &Matrix) -> Vec<f64> {
                     let moment: f64 = (0..samples)
                         .map(|t| z[(i, t)] * z[(j, t)] * z[(k, t)] * z[(l, t)] / samples as f64)
                         .sum();
-                    let gaussian =
-                        same(i, j) * same(k, l) + same(i, k) * same(j, l) + same(i, l) * same(j, k);
+                    let gaussian = delta(i, j) * delta(k, l)
+                        + delta(i, k) * delta(j, l)
+                        + delta(i, l) * delta(j, k);
                     all.push(factor * (moment - gaussian));
                 }
             }
@@ -31,7 +32,7 @@ fn naive_cumulants(z: &Matrix) -> Vec<f64> {
     all
 }
 
-/// The recording without some samples, minus its mean.
+/// The recording without the excluded samples, minus its mean.
 fn centered(data: &[f64], samples: usize, excluded: &std::ops::Range<usize>) -> Matrix {
     let kept: Vec<usize> = (0..samples).filter(|t| !excluded.contains(t)).collect();
     let p = data.len() / samples;
@@ -44,7 +45,7 @@ fn centered(data: &[f64], samples: usize, excluded: &std::ops::Range<usize>) -> 
 }
 
 #[test]
-fn cumulants_are_the_sums_that_define_them() {
+fn cumulants_match_naive_sums() {
     for (p, samples) in [(1, 50), (4, 700), (7, 300)] {
         let data = recording(p, samples);
         let view = RecordingView::new(&data, p, samples).unwrap();
@@ -87,15 +88,15 @@ fn each_epoch_is_centered() {
 }
 
 #[test]
-fn threads_change_no_bit_of_lags_and_cumulants() {
+fn lags_and_cumulants_are_bitwise_equal_for_all_thread_counts() {
     let (p, samples) = (24, 5000);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
-    let on = |threads| {
+    let compute = |threads| {
         let options = CovarianceOptions::default().n_jobs(threads);
         let lagged = lagged_covariances(&view, &Lags::new(1..=20), &options).unwrap();
         let found = cumulants(&view, Components::All, &[], &options).unwrap();
         (lagged.data, found.matrices.data)
     };
-    assert_eq!(on(1), on(3));
+    assert_eq!(compute(1), compute(3));
 }

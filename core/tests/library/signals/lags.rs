@@ -1,4 +1,4 @@
-//! Lagged covariances, against sums written out.
+//! Lagged covariances against naive sums.
 
 use codiag::signals::{
     CovarianceOptions, Epochs, Lags, RecordingView, Scale, SegmentLength, Segments, Shrinkage,
@@ -7,7 +7,8 @@ use codiag::signals::{
 
 use super::{assert_close, recording};
 
-/// (R + Rᵀ) / 2 over spans, each of which belongs to a piece with one mean, by a plain loop.
+/// The lagged covariance (R + Rᵀ) / 2 over the spans of some pieces, each centered by its own mean,
+/// by a naive loop.
 fn naive_lagged(
     data: &[f64],
     samples: usize,
@@ -42,7 +43,7 @@ fn naive_lagged(
 }
 
 #[test]
-fn lagged_covariances_are_the_sums_that_define_them() {
+fn lagged_covariances_match_naive_sums() {
     let (p, samples) = (5, 900);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
@@ -68,8 +69,9 @@ fn lagged_covariances_are_the_sums_that_define_them() {
 }
 
 #[test]
-fn several_spans_give_the_sum() {
-    // Lags that reach over spans, and rows that are not a multiple of those of one product.
+fn long_recording_matches_naive_sum() {
+    // Lags longer than an internal chunk, and a number of lags that is no multiple of the block
+    // size.
     let (p, samples) = (3, 40_000);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
@@ -113,9 +115,9 @@ fn lag_zero_is_the_covariance() {
     let view = RecordingView::new(&data, p, samples).unwrap();
     for scale in [Scale::Unchanged, Scale::UnitRms] {
         let options = CovarianceOptions::default().scale(scale);
-        let whole = Segments::default().length(SegmentLength::Count(1));
+        let segments = Segments::default().length(SegmentLength::Count(1));
         let lagged = lagged_covariances(&view, &Lags::new([0]), &options).unwrap();
-        let covariance = segment_covariances(&view, &whole, &options).unwrap();
+        let covariance = segment_covariances(&view, &segments, &options).unwrap();
         assert_close(&lagged.data, &covariance.data, 1e-13);
     }
 }

@@ -1,4 +1,4 @@
-//! Recordings, matrices estimated from them, sources and artifacts.
+//! Recordings: matrices estimated from them, separation of sources, and artifacts.
 #![allow(clippy::single_range_in_vec_init)] // a list of one span
 
 mod artifacts;
@@ -11,7 +11,7 @@ mod segments;
 mod separation;
 mod spectra;
 
-/// Pseudo-random numbers, with a different mean for each channel.
+/// A recording of pseudo-random numbers with a different mean in each channel.
 fn recording(channels: usize, samples: usize) -> Vec<f64> {
     let mut state = 12_345_u64;
     (0..channels * samples)
@@ -24,8 +24,8 @@ fn recording(channels: usize, samples: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Σ_t x_t x_tᵀ / n over some samples, by a plain loop.
-fn naive(data: &[f64], samples: usize, chosen: &[usize], center: bool) -> Vec<f64> {
+/// The covariance Σ_t x_t x_tᵀ / n over the chosen samples, by a naive loop.
+fn naive_covariance(data: &[f64], samples: usize, chosen: &[usize], center: bool) -> Vec<f64> {
     let p = data.len() / samples;
     let n = chosen.len() as f64;
     let mean = |a: usize| {
@@ -44,6 +44,9 @@ fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len());
     let largest = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     for (x, y) in found.iter().zip(expected) {
-        assert!((x - y).abs() <= tolerance * largest, "{x} is not {y}");
+        assert!(
+            (x - y).abs() <= tolerance * largest,
+            "got {x}, expected {y}"
+        );
     }
 }

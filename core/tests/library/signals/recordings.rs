@@ -1,4 +1,4 @@
-//! Recordings in memory.
+//! Recordings and epochs in memory.
 
 use codiag::Error;
 use codiag::signals::{Epochs, Recording, RecordingView};
@@ -29,7 +29,7 @@ fn strides_do_not_change_the_samples() {
 }
 
 #[test]
-fn epochs_read_as_one_recording() {
+fn epochs_are_read_as_one_recording() {
     let data = ascending(4 * 2 * 5);
     let epochs = Epochs::new(&data, 4, 2, 5).unwrap();
     assert_eq!((epochs.channels(), epochs.samples()), (2, 20));
@@ -42,7 +42,7 @@ fn epochs_read_as_one_recording() {
 }
 
 #[test]
-fn shapes_are_checked() {
+fn invalid_shapes_are_errors() {
     let data = ascending(6);
     assert!(matches!(
         RecordingView::new(&data, 0, 6),
@@ -52,7 +52,7 @@ fn shapes_are_checked() {
         RecordingView::new(&data, 2, 2),
         Err(Error::Length { .. })
     ));
-    // Their product is 0 where it is taken modulo 2⁶⁴.
+    // The product of the sizes overflows to 0 modulo 2⁶⁴.
     assert!(matches!(
         RecordingView::new(&[], 1 << 32, 1 << 32),
         Err(Error::Length { .. })

@@ -1,9 +1,11 @@
-//! How recordings are cut into segments.
+//! Division of recordings into segments.
 
+use codiag::Error;
+use codiag::error::Setting;
 use codiag::signals::{SegmentLength, Segments};
 
 #[test]
-fn counts_give_equal_lengths_to_the_end() {
+fn segment_count_gives_equal_lengths_up_to_the_end() {
     for (count, samples, overlap) in [(7, 100, 0.0), (100, 14_400, 0.0), (9, 1000, 0.5)] {
         let segments = Segments::default().length(SegmentLength::Count(count));
         let pieces = segments.overlap(overlap).pieces(samples, 4).unwrap();
@@ -27,7 +29,7 @@ fn counts_give_equal_lengths_to_the_end() {
 }
 
 #[test]
-fn lengths_leave_a_rest() {
+fn fixed_length_leaves_a_remainder() {
     let segments = Segments::default()
         .length(SegmentLength::Length(30))
         .overlap(0.5);
@@ -41,7 +43,7 @@ fn lengths_leave_a_rest() {
 }
 
 #[test]
-fn excluded_spans_are_in_no_segment() {
+fn bad_spans_are_in_no_segment() {
     let four = Segments::default().length(SegmentLength::Count(4));
     let segments = four.bad_spans(vec![70..80, 0..10, 75..90]);
     let pieces = segments.pieces(110, 4).unwrap();
@@ -56,8 +58,8 @@ fn excluded_spans_are_in_no_segment() {
 }
 
 #[test]
-fn invalid_cuts_are_errors() {
-    for (cut, overlap) in [
+fn invalid_lengths_and_overlaps_are_errors() {
+    for (length, overlap) in [
         (SegmentLength::Count(0), 0.0),
         (SegmentLength::Count(101), 0.0),
         (SegmentLength::Length(0), 0.0),
@@ -65,19 +67,18 @@ fn invalid_cuts_are_errors() {
         (SegmentLength::Count(10), 1.0),
         (SegmentLength::Count(10), f64::NAN),
     ] {
-        let segments = Segments::default().length(cut).overlap(overlap);
-        assert!(segments.pieces(100, 4).is_err(), "{cut:?} {overlap}");
+        let segments = Segments::default().length(length).overlap(overlap);
+        assert!(segments.pieces(100, 4).is_err(), "{length:?} {overlap}");
     }
 }
 
 #[test]
-fn lengths_in_time_need_a_rate() {
+fn lengths_in_seconds_need_a_sampling_frequency() {
     let quarter = Segments::default().length("0.25s".parse().unwrap());
-    let error = quarter.pieces(1000, 4).unwrap_err().to_string();
-    assert!(
-        error.contains("rate") && error.contains("0.25 s"),
-        "{error}"
-    );
+    let error = quarter.pieces(1000, 4).unwrap_err();
+    let setting = Setting::SegmentLength;
+    assert!(matches!(&error, Error::Setting { setting: s, .. } if *s == setting));
+    assert!(error.to_string().contains("0.25 s"), "{error}");
     let pieces = quarter.sfreq(200.0).pieces(1000, 4).unwrap();
     assert_eq!((pieces.len(), pieces[1][0].clone()), (20, 50..100));
     for text in ["", "s", "1.5", "-3", "quickly", "1 s s"] {
@@ -85,17 +86,18 @@ fn lengths_in_time_need_a_rate() {
         assert!(error.contains("0.25s"), "{error}");
     }
     for text in ["0s", "-1s", "NaNs", "1h"] {
-        let cut = text
+        let segments = text
             .parse::<SegmentLength>()
-            .map(|cut| Segments::default().length(cut).sfreq(200.0));
-        assert!(cut.and_then(|s| s.pieces(1000, 4)).is_err(), "{text}");
+            .map(|length| Segments::default().length(length).sfreq(200.0));
+        let pieces = segments.and_then(|s| s.pieces(1000, 4));
+        assert!(pieces.is_err(), "{text}");
     }
     assert_eq!(" 1.5 s".parse(), Ok(SegmentLength::Seconds(1.5)));
 }
 
 #[test]
-fn automatic_lengths_fill_the_recording() {
-    for (rate, components, samples, overlap, length) in [
+fn automatic_length_covers_the_recording() {
+    for (sfreq, components, samples, overlap, length) in [
         (Some(600.0), 40, 14_400, 0.0, 150),
         (Some(600.0), 306, 14_400, 0.0, 612),
         (Some(600.0), 40, 14_321, 0.5, 150),
@@ -103,7 +105,7 @@ fn automatic_lengths_fill_the_recording() {
         (Some(600.0), 40, 60, 0.0, 60),
         (Some(1000.0), 300, 36_000_000, 0.0, 48_453),
     ] {
-        let segments = Segments::default().sfreq(rate).overlap(overlap);
+        let segments = Segments::default().sfreq(sfreq).overlap(overlap);
         assert_eq!(segments.automatic_length(samples, components), length);
         let pieces = segments.pieces(samples, components).unwrap();
         assert!(pieces[0][0].len() >= length && pieces[0][0].len() < 2 * length);

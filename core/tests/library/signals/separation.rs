@@ -1,4 +1,4 @@
-//! Separation of recordings with known sources.
+//! Separation of simulated recordings with known sources.
 
 use codiag::signals::simulate::{Simulation, eeg_with_blinks, nonstationary, voices};
 use codiag::signals::{
@@ -40,26 +40,26 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
     covariance / (x.len() as f64 * (variance(x) * variance(y)).sqrt())
 }
 
-/// The whitener of the covariance: principal components of unit variance.
+/// The whitener of the covariance, i.e. the principal components scaled to unit variance.
 fn principal_components(made: &Simulation) -> Matrix {
     let p = made.channels;
-    let whole = Separation::default().contrast(segments(1));
-    let found = whole.fit(&view(made)).unwrap();
+    let separation = Separation::default().contrast(segments(1));
+    let found = separation.fit(&view(made)).unwrap();
     assert_eq!(found.n_components(), p);
     found.filters().clone()
 }
 
 #[test]
-fn sources_of_changing_power_are_found() {
+fn nonstationary_sources_are_separated() {
     for seed in 0..5 {
         let made = nonstationary(10, 100, 500, seed);
         let found = fit(&made, &Separation::default());
         let distance = amari_distance(found.filters(), &made.mixing);
         assert!(distance < 0.02, "seed {seed}: {distance}");
-        let untouched = amari_distance(&Matrix::identity(10), &made.mixing);
+        let unmixed = amari_distance(&Matrix::identity(10), &made.mixing);
         let whitened = amari_distance(&principal_components(&made), &made.mixing);
         assert!(
-            untouched > 20.0 * distance && whitened > 20.0 * distance,
+            unmixed > 20.0 * distance && whitened > 20.0 * distance,
             "seed {seed}"
         );
     }
@@ -84,25 +84,25 @@ fn voices_are_separated() {
 }
 
 #[test]
-fn blinks_are_removed_and_nothing_else() {
+fn removing_the_blink_source_removes_only_blinks() {
     let made = eeg_with_blinks(16, 8, 120.0, 4);
     let found = fit(&made, &Separation::default());
     let sources = found.sources(&view(&made)).unwrap();
     let blinks = made.sources.row(0);
-    let (source, likeness) = (0..found.n_components())
+    let (source, largest_correlation) = (0..found.n_components())
         .map(|k| (k, correlation(sources.row(k), blinks).abs()))
         .max_by(|x, y| x.1.total_cmp(&y.1))
         .unwrap();
-    assert!(likeness > 0.99, "{likeness}");
+    assert!(largest_correlation > 0.99, "{largest_correlation}");
     let clean = found.remove(&view(&made), &[source]).unwrap();
     for c in 0..made.channels {
         let channel = &made.data[c * made.samples..][..made.samples];
-        let blinkless: Vec<f64> = channel
+        let without_blinks: Vec<f64> = channel
             .iter()
             .zip(blinks)
             .map(|(x, blink)| x - made.mixing[(c, 0)] * blink)
             .collect();
-        let ratio = variance(clean.row(c)) / variance(&blinkless);
+        let ratio = variance(clean.row(c)) / variance(&without_blinks);
         assert!((ratio - 1.0).abs() < 0.05, "channel {c}: {ratio}");
         assert!(correlation(clean.row(c), blinks).abs() < 0.1, "channel {c}");
     }
@@ -110,11 +110,11 @@ fn blinks_are_removed_and_nothing_else() {
 
 #[test]
 fn spectra_separate_stationary_sources() {
-    // Rhythms of constant power: only their frequencies differ.
-    let (p, samples, rate) = (4, 30_000, 100.0);
+    // Rhythms of constant power that differ in frequency.
+    let (p, samples, sfreq) = (4, 30_000, 100.0);
     let mut made = nonstationary(p, 1, samples, 3);
     for k in 0..p {
-        let angle = std::f64::consts::TAU * (8.5 + 9.0 * k as f64) / rate;
+        let angle = std::f64::consts::TAU * (8.5 + 9.0 * k as f64) / sfreq;
         let (mut before, mut last) = (0.0, 0.0);
         for x in made.sources.row_mut(k) {
             let next = 1.8 * angle.cos() * last - 0.81 * before + *x;
@@ -130,12 +130,12 @@ fn spectra_separate_stationary_sources() {
         }
     }
     let separation =
-        Separation::default().contrast(Contrast::Bands(Bands::even(1.0, 49.0, 16, rate)));
+        Separation::default().contrast(Contrast::Bands(Bands::even(1.0, 49.0, 16, sfreq)));
     let found = fit(&made, &separation);
     let distance = amari_distance(found.filters(), &made.mixing);
     assert!(distance < 0.02, "{distance}");
     assert_eq!(found.diagonalization.powers.rows(), 16);
-    // The spectrum of each source over the bands has its peak where the source was made.
+    // The power of each source peaks in the band of its frequency.
     let mut peaks: Vec<usize> = (0..p)
         .map(|k| {
             let power = |band: &usize| found.diagonalization.powers[(*band, k)];
@@ -149,7 +149,7 @@ fn spectra_separate_stationary_sources() {
 }
 
 #[test]
-fn units_of_channels_change_filters_and_nothing_else() {
+fn channel_units_only_scale_filters_and_patterns() {
     let made = nonstationary(8, 60, 300, 7);
     let mut scaled = made.clone();
     let units: Vec<f64> = (0..8)
@@ -172,7 +172,7 @@ fn units_of_channels_change_filters_and_nothing_else() {
         for k in 0..x.n_components() {
             assert!((x.explained_variance_ratio[k] - y.explained_variance_ratio[k]).abs() < 1e-6);
             assert!((x.nonstationarity[k] - y.nonstationarity[k]).abs() < 1e-6);
-            // The largest entry of a pattern decides the sign, and units decide which is largest.
+            // The sign is that of the largest entry of a pattern, which depends on the units.
             let sign = (x.filters()[(k, 0)] * y.filters()[(k, 0)] * units[0]).signum();
             for c in 0..8 {
                 let (b, a) = (x.filters()[(k, c)], x.patterns()[(c, k)]);
@@ -185,7 +185,7 @@ fn units_of_channels_change_filters_and_nothing_else() {
 
 #[test]
 fn reduction_keeps_the_requested_components() {
-    // 12 channels of 4 sources, and noise a thousand times weaker.
+    // 4 sources in 12 channels, and noise a thousand times weaker.
     let four = nonstationary(4, 50, 200, 1);
     let noise = nonstationary(12, 50, 200, 2);
     let wide = Matrix::from_fn(12, 4, |c, k| noise.mixing[(c, k)]);
@@ -206,7 +206,7 @@ fn reduction_keeps_the_requested_components() {
         assert!(found.explained_variance_ratio_total > 0.999);
         assert!(amari_distance(found.filters(), &wide) < 0.05);
         assert!((found.explained_variance_ratio.iter().sum::<f64>() - 1.0).abs() < 0.05);
-        // B A = I, though A is not square.
+        // B A = I for the rectangular B and A.
         for a in 0..4 {
             for b in 0..4 {
                 let sum: f64 = (0..12)
@@ -215,7 +215,8 @@ fn reduction_keeps_the_requested_components() {
                 assert!((sum - f64::from(u8::from(a == b))).abs() < 1e-9);
             }
         }
-        // Removing nothing leaves all, removing everything leaves the rest outside.
+        // Removing no source changes nothing; removing all sources leaves what the reduction left
+        // out.
         assert_eq!(
             found.remove(&view(&made), &[]).unwrap().as_slice(),
             made.data
@@ -229,9 +230,9 @@ fn reduction_keeps_the_requested_components() {
     }
 }
 
-/// An average reference takes one dimension away.
+/// The average reference reduces the rank by one.
 #[test]
-fn a_recording_without_full_rank_is_separated_in_its_range() {
+fn rank_deficient_recording_is_separated_in_its_range() {
     let mut made = nonstationary(6, 100, 200, 5);
     let samples = made.samples;
     for t in 0..samples {
@@ -242,11 +243,15 @@ fn a_recording_without_full_rank_is_separated_in_its_range() {
     assert_eq!((found.n_components(), found.n_channels()), (5, 6));
     let too_many = Separation::default().n_components(Components::Count(6));
     let error = too_many.fit(&view(&made)).unwrap_err();
-    assert!(error.to_string().contains("6 for rank 5"), "{error}");
+    let message = error.to_string();
+    assert!(
+        message.contains("6 for") && message.contains("rank 5"),
+        "{message}"
+    );
 }
 
 #[test]
-fn filters_of_one_recording_start_another_and_apply_to_it() {
+fn filters_of_one_recording_can_start_and_separate_another() {
     let made = nonstationary(6, 100, 300, 11);
     let half = made.samples / 2;
     let half_from = |from: usize| -> Vec<f64> {
@@ -277,8 +282,8 @@ fn filters_of_one_recording_start_another_and_apply_to_it() {
     let reduced = separation.fit(&first).unwrap();
     separation.solver.init = Init::Given(reduced.filters().clone());
     separation.solver.tol *= 10.0;
-    let again = separation.fit(&first).unwrap();
-    assert_eq!(again.diagonalization.n_iter, 0);
+    let warm_reduced = separation.fit(&first).unwrap();
+    assert_eq!(warm_reduced.diagonalization.n_iter, 0);
     separation.solver.init = Init::Given(trained.filters().clone());
     assert!(matches!(
         separation.fit(&first),
@@ -299,7 +304,7 @@ fn filters_of_one_recording_start_another_and_apply_to_it() {
 }
 
 #[test]
-fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
+fn epochs_can_be_separated_by_epoch_class_and_frequency() {
     let (epochs, p, samples) = (60, 5, 200);
     let made = nonstationary(p, epochs, samples, 9);
     let mut data = Vec::new();
@@ -311,9 +316,9 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
     let cut = Epochs::new(&data, epochs, p, samples).unwrap();
     let separation = Separation::default();
     let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
-    // Equal to segments of the whole recording.
-    let whole = Separation::default().contrast(segments(epochs));
-    let expected = whole.fit(&view(&made)).unwrap();
+    // The result equals that of segments of the whole recording.
+    let by_segments = Separation::default().contrast(segments(epochs));
+    let expected = by_segments.fit(&view(&made)).unwrap();
     let difference = amari_distance(found.filters(), expected.patterns());
     assert!(difference < 1e-7, "{difference:e}");
     assert_eq!(found.segments.len(), epochs);
@@ -329,10 +334,10 @@ fn epochs_are_separated_by_epoch_by_class_and_by_frequency() {
 }
 
 #[test]
-fn rivals_are_the_least_separable_sources() {
+fn sources_with_equal_powers_are_each_other_s_least_separable_partner() {
     let made = nonstationary(4, 100, 400, 2);
     let mut alike = made.clone();
-    // The powers of sources 0 and 1 are equal.
+    // Scale source 1 so that its power equals that of source 0 in each stretch.
     let samples = made.samples;
     for stretch in 0..100 {
         let power = |k: usize| variance(&made.sources.row(k)[stretch * 400..][..400]);
@@ -349,31 +354,31 @@ fn rivals_are_the_least_separable_sources() {
         }
     }
     let found = fit(&alike, &Separation::default());
-    let worst = found.diagonalization.identifiability.unwrap();
-    let (a, b) = worst.pair;
+    let least = found.diagonalization.identifiability.unwrap();
+    let (a, b) = least.pair;
     let (x, y) = (
         found.least_separable[a].unwrap(),
         found.least_separable[b].unwrap(),
     );
     assert_eq!((x.partner, y.partner), (b, a));
-    assert!((x.margin - worst.margin).abs() < 1e-9 && (y.margin - worst.margin).abs() < 1e-9);
+    assert!((x.margin - least.margin).abs() < 1e-9 && (y.margin - least.margin).abs() < 1e-9);
     assert!(
         found
             .least_separable
             .iter()
             .flatten()
-            .filter(|r| r.margin > 10.0 * worst.margin)
+            .filter(|r| r.margin > 10.0 * least.margin)
             .count()
             == 2
     );
-    // The solver's order is that of the scores.
+    // Sources are sorted by descending nonstationarity.
     assert!(found.nonstationarity.windows(2).all(|w| w[0] >= w[1]));
     let alone = Separation::default().n_components(Components::Count(1));
     assert_eq!(fit(&made, &alone).least_separable, [None]);
 }
 
 #[test]
-fn nonstationarity_of_stationary_noise_is_that_of_chance() {
+fn nonstationarity_of_stationary_noise_is_at_chance_level() {
     let made = nonstationary(3, 1, 50_000, 6);
     // Segments of 500 samples.
     let found = Separation::default().contrast(segments(100));

@@ -7,9 +7,9 @@ use codiag::signals::{
 };
 use codiag::{Error, SetOptions, c64};
 
-use super::{assert_close, naive, recording};
+use super::{assert_close, naive_covariance, recording};
 
-/// Bands that cover all frequencies: Parseval's theorem.
+/// Parseval's theorem, with bands that cover all frequencies.
 #[test]
 fn cospectra_of_all_bands_sum_to_the_covariance() {
     let (p, length) = (3, 64);
@@ -26,13 +26,17 @@ fn cospectra_of_all_bands_sum_to_the_covariance() {
         .map(|k| found.data.chunks_exact(p * p).map(|m| m[k]).sum())
         .collect();
     let chosen: Vec<usize> = (0..samples).collect();
-    assert_close(&sum, &naive(&data, samples, &chosen, false), 1e-13);
+    assert_close(
+        &sum,
+        &naive_covariance(&data, samples, &chosen, false),
+        1e-13,
+    );
 }
 
-/// Against sums of exponentials, with tapers, overlap, an odd length, and a span left out.
+/// Windows with tapers, overlap, an odd length and a bad span.
 #[test]
-fn cross_spectra_are_the_sums_that_define_them() {
-    let (p, samples, rate) = (3, 300, 100.0);
+fn cross_spectra_match_naive_sums() {
+    let (p, samples, sfreq) = (3, 300, 100.0);
     let data = recording(p, samples);
     let view = RecordingView::new(&data, p, samples).unwrap();
     let starts = [0, 25, 50, 75, 140, 165, 190, 215, 240];
@@ -41,7 +45,7 @@ fn cross_spectra_are_the_sums_that_define_them() {
         (50, Window::Hann, 0.5, 0.5),
         (49, Window::Hamming, 0.54, 0.46),
     ] {
-        let bands = Bands::new(vec![(0.0, 12.0), (20.0, 50.0)], rate)
+        let bands = Bands::new(vec![(0.0, 12.0), (20.0, 50.0)], sfreq)
             .window_length(length)
             .window(window)
             .bad_spans(vec![130..140]);
@@ -71,7 +75,7 @@ fn cross_spectra_are_the_sums_that_define_them() {
             assert_close(&reals(found), &reals(&expected), 1e-12);
             (0..p).for_each(|a| assert_eq!(found[a * p + a].im, 0.0));
         }
-        // Their real parts are the cospectra, for any number of threads and any units.
+        // The real parts are the cospectra, for all thread counts, scales and shrinkages.
         for options in [
             options.clone().n_jobs(2),
             options.clone().scale(Scale::UnitRms),
@@ -91,8 +95,8 @@ fn reals(x: &[c64]) -> Vec<f64> {
 }
 
 #[test]
-fn cross_spectra_need_one_coefficient_per_channel() {
-    // One window and four frequencies: eight real numbers, but four complex ones.
+fn cross_spectra_need_as_many_coefficients_as_channels() {
+    // One window with four frequencies has eight real degrees of freedom, but four complex ones.
     let data = recording(5, 50);
     let view = RecordingView::new(&data, 5, 50).unwrap();
     let bands = Bands::new(vec![(4.0, 12.0)], 100.0).window_length(50);

@@ -1,0 +1,94 @@
+//! Warnings about the result of a separation.
+
+use codiag::signals::{Contrast, SeparationResult, drift_fraction};
+
+use super::super::result::{ill_conditioned, warnings};
+use super::TEXTS;
+use super::input::Input;
+use crate::format::short;
+
+/// Returns warnings about sources that cannot be identified; `samples` is the length of the
+/// recording.
+pub fn identifiability(
+    contrast: &Contrast,
+    found: &SeparationResult,
+    samples: usize,
+) -> Vec<String> {
+    let result = &found.diagonalization;
+    let warning = match contrast {
+        Contrast::Lags(_) => equal_autocorrelations(found, samples),
+        Contrast::Cumulants { .. } => gaussian_sources(found, samples),
+        _ => return warnings(result, &TEXTS),
+    };
+    warning
+        .into_iter()
+        .chain(ill_conditioned(result, &TEXTS))
+        .collect()
+}
+
+/// Fraction of the variance in slow drifts above which a warning is given.
+const MAX_DRIFT_FRACTION: f64 = 0.1;
+
+/// Returns a warning if slow drifts are a large part of the variance.
+pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
+    let Some(sfreq) = input.sfreq else {
+        return Ok(None);
+    };
+    let bad_spans: Vec<_> = input
+        .info
+        .bad_spans
+        .iter()
+        .map(|[from, to]| *from..*to)
+        .collect();
+    let fraction = drift_fraction(&input.picked(), sfreq, &bad_spans)?;
+    Ok((fraction > MAX_DRIFT_FRACTION).then(|| {
+        format!(
+            "slow drifts are {:.0} % of the variance of the channels and make sources harder to separate; use --highpass 1 \
+             to remove them",
+            100.0 * fraction
+        )
+    }))
+}
+
+/// Factor applied to the expected effect of sampling noise, because the rotation was chosen to
+/// maximize the contrast.
+const SELECTION_FACTOR: f64 = 5.0;
+
+/// Returns a warning if the autocorrelations of two sources differ by no more than those of white
+/// noise. An autocorrelation of T independent samples has the variance 1/T, and the difference of
+/// two has 2/T.
+fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<String> {
+    let by_chance = 2.0 * found.diagonalization.powers.rows() as f64 / samples as f64;
+    let margins = found.least_separable.iter().enumerate();
+    let (source, closest) = margins
+        .filter_map(|(source, margin)| Some((source, (*margin)?)))
+        .min_by(|x, y| x.1.margin.total_cmp(&y.1.margin))?;
+    (closest.margin < SELECTION_FACTOR * by_chance).then(|| {
+        let other = closest.partner;
+        format!(
+            "sources {} and {} are nearly unidentifiable (margin {}; sampling noise alone gives about {}): their \
+             autocorrelations do not differ significantly, so any mixture of the two fits as well; only the subspace they span is determined",
+            source.min(other),
+            source.max(other),
+            short(closest.margin),
+            short(by_chance)
+        )
+    })
+}
+
+/// Returns a warning if the kurtosis of several sources is consistent with a Gaussian distribution.
+/// The kurtosis of T independent Gaussian samples has the variance 24/T.
+fn gaussian_sources(found: &SeparationResult, samples: usize) -> Option<String> {
+    let by_chance = (SELECTION_FACTOR * 24.0 / samples as f64).sqrt();
+    let gaussian: Vec<String> = (0..found.n_components())
+        .filter(|k| found.kurtosis[*k].abs() < by_chance)
+        .map(|k| k.to_string())
+        .collect();
+    (gaussian.len() > 1).then(|| {
+        format!(
+            "sources {} are nearly unidentifiable: their kurtosis is consistent with Gaussian sources, so any mixture \
+             of them fits as well; only the subspace they span is determined",
+            gaussian.join(", ")
+        )
+    })
+}

@@ -1,0 +1,146 @@
+//! HTML report of `codiag reproduce`.
+
+use maud::{Markup, html};
+
+use super::{document, drawing, legend, section, table};
+use crate::format;
+use crate::reproduction::claims::{self, Verdict};
+use crate::reproduction::experiments::{GRADIENT_GOAL, Ratio};
+use crate::reproduction::{HEADINGS, Results, cells, figure};
+
+/// Renders the report.
+pub fn render(results: &Results) -> String {
+    let body = html! {
+        header {
+            p.soft.small { "codiag reproduce" }
+            h1 { "Reproduction of “Beyond Pham’s algorithm for joint diagonalization”" }
+            p.lead {
+                "Ablin, Cardoso & Gramfort (ESANN 2019) propose a quasi-Newton method for Pham’s criterion and \
+                 compare it with Pham’s algorithm on three data sets. This report repeats their experiments. All methods are \
+                 compiled and share their numerical kernels. The Newton method of codiag is added for comparison."
+            }
+        }
+        (headline(results))
+        (section("Figure", &panels(results)))
+        (section("Claims of the paper and measurements", &claims_section(results)))
+        (section("Results", &numbers(results)))
+        (section("Protocol", &method(results)))
+        footer {
+            "codiag " (env!("CARGO_PKG_VERSION")) ", " (results.machine) ". P. Ablin, J.-F. Cardoso, A. Gramfort, \
+             “Beyond Pham’s algorithm for joint diagonalization”, ESANN 2019. D.-T. Pham, “Joint approximate \
+             diagonalization of positive definite Hermitian matrices”, SIAM J. Matrix Anal. Appl. 22 (2001)."
+        }
+    };
+    document("codiag: reproduction of Beyond Pham’s algorithm", &body)
+}
+
+/// Speed relative to Pham's algorithm, one card per experiment.
+fn headline(results: &Results) -> Markup {
+    let speed = |experiment: &str, solver: &str| {
+        let pham = results.runs_of(experiment, "pham");
+        Ratio::of(&results.runs_of(experiment, solver), &pham).describe()
+    };
+    html! {
+        dl.facts.three {
+            @for experiment in &results.experiments {
+                div {
+                    dt { (experiment.title) ", compared with Pham’s algorithm" }
+                    dd { "codiag: " (speed(experiment.key, "newton")) }
+                    dd.second { "the paper’s method: " (speed(experiment.key, "quasi-newton")) }
+                }
+            }
+        }
+    }
+}
+
+fn panels(results: &Results) -> Markup {
+    let solvers = results.solvers.iter();
+    html! {
+        figure {
+            (legend(solvers.map(|solver| (solver.name, solver.style))))
+            div.panels.by-column {
+                @for chart in figure::charts(results).iter().flatten() {
+                    (drawing(&format!("{}: {} against time", chart.title, chart.y_label), chart))
+                }
+            }
+            figcaption {
+                "Logarithmic axes; lower and further left is better; a dot marks the end of each curve. Each loss is drawn \
+                 relative to the local minimum that its run approaches, because (b) and (c) have several local minima and \
+                 the methods do not all reach the same one. The table has the final losses. Differences below 10⁻¹⁴ are \
+                 rounding errors and are drawn at the bottom."
+            }
+        }
+    }
+}
+
+fn claims_section(results: &Results) -> Markup {
+    let good = |verdict| verdict == Verdict::Holds;
+    let bad = |verdict| matches!(verdict, Verdict::DoesNotHold | Verdict::Partly);
+    html! {
+        @for claim in claims::claims(results) {
+            div.claim {
+                p {
+                    strong { (claim.statement) }
+                    " "
+                    span.badge.good[good(claim.verdict)].bad[bad(claim.verdict)] { (claim.verdict.name()) }
+                }
+                p { (claim.measured) }
+            }
+        }
+    }
+}
+
+fn numbers(results: &Results) -> Markup {
+    let rows = results.rows();
+    let bodies = html! {
+        @for experiment in &results.experiments {
+            tbody {
+                tr { th colspan=(HEADINGS.len()) scope="rowgroup" { (experiment.title) } }
+                @for row in rows.iter().filter(|row| row.experiment == experiment.key) {
+                    tr {
+                        @for cell in cells(row) { td { (cell) } }
+                    }
+                }
+            }
+        }
+    };
+    let headings = HEADINGS.each_ref().map(std::slice::from_ref);
+    html! {
+        (table(None, &headings, &bodies))
+        p {
+            "Speedup over Pham: time of Pham’s algorithm to reach ĝ = 1e-6 divided by the time of the method. “> 3×” means that \
+             Pham’s algorithm did not reach it within its iterations; “< 1×” means that the method did not. Different \
+             final losses are different local minima; lower is better."
+        }
+    }
+}
+
+fn method(results: &Results) -> Markup {
+    let several = results
+        .experiments
+        .iter()
+        .any(|experiment| experiment.sets.len() > 1);
+    html! {
+        @for experiment in &results.experiments {
+            p { strong { (experiment.title) } ": " (experiment.description) "." }
+        }
+        p {
+            "The first three solvers start from the whitener of the mean, as in the paper; the last one uses the default \
+             starting point of codiag (spectral). Every solve ran on "
+            (format::count(results.n_jobs, "thread", "threads"))
+            ". Each run was repeated up to ten times, and the fastest time of each step is used. Times include the \
+             computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
+             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+        }
+        @if several {
+            p {
+                "Values over several seeds are medians with their range in brackets; the figure shows seed 0."
+            }
+        }
+        p {
+            "To repeat this: " code { "codiag reproduce" } "; with several seeds: "
+            code { "codiag reproduce --seeds 5" } ". All numbers are in " code { "results.json" } " and "
+            code { "history.csv" } "."
+        }
+    }
+}
