@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::args::Reproduce;
 use crate::export::{self, OutputFolder};
-use crate::reproduction::experiments::{self, GRADIENT_GOAL, Run};
+use crate::reproduction::experiments::{self, GRADIENT_GOAL};
+use crate::reproduction::run::Run;
 use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
 use crate::{ExitStatus, Session, cpu, page, progress};
 
@@ -46,15 +47,16 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
     let live = session.live && !session.quiet;
     let bar = live.then(progress::spinner);
     for experiment in &results.experiments {
-        for (seed, set) in experiment.sets.iter().enumerate() {
+        let (title, repeat) = (&experiment.title, experiment.repeat[0]);
+        if bar.is_none() {
+            session.info(&format!("{title}, {}", experiment.count()))?;
+        }
+        for seed in 0..experiment.sets.len() {
             for solver in &results.solvers {
-                let text = format!("{}, seed {seed}: {}", experiment.title, solver.name);
-                match &bar {
-                    Some(bar) => bar.set_message(text),
-                    None => session.info(&text)?,
+                if let Some(bar) = &bar {
+                    bar.set_message(format!("{title}, {repeat} {seed}: {}", solver.name));
                 }
-                let run =
-                    Run::measure(experiment.key, seed, set, solver, session.interrupt_flag())?;
+                let run = Run::measure(experiment, seed, solver, session.interrupt_flag())?;
                 results.runs.push(run);
             }
         }
@@ -71,7 +73,8 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     let out = &mut *session.out;
     let rows = results.rows();
     for experiment in &results.experiments {
-        writeln!(out, "{}", colors.bold(&experiment.title))?;
+        let heading = colors.bold(&experiment.title);
+        writeln!(out, "{heading}, {}", experiment.count())?;
         let cells: Vec<[String; 7]> = std::iter::once(HEADINGS.map(str::to_owned))
             .chain(
                 rows.iter()
