@@ -37,11 +37,12 @@ pub fn render(results: &Results) -> String {
     document("codiag: reproduction of Beyond Pham’s algorithm", &body)
 }
 
-/// Speed relative to Pham's algorithm, one card per experiment.
+/// Median speed relative to Pham's algorithm, one card per experiment.
 fn headline(results: &Results) -> Markup {
     let speed = |experiment: &str, solver: &str| {
         let pham = results.runs_of(experiment, "pham");
-        Speedup::of(&results.runs_of(experiment, solver), &pham).describe()
+        let speedup = Speedup::of(&results.runs_of(experiment, solver), &pham);
+        speedup.median.describe()
     };
     html! {
         dl.facts.three {
@@ -108,7 +109,12 @@ fn numbers(results: &Results) -> Markup {
                 tr { th colspan=(HEADINGS.len()) scope="rowgroup" { (experiment.title) } }
                 @for row in rows.iter().filter(|row| row.experiment == experiment.key) {
                     tr {
-                        @for cell in cells(row) { td { (cell) } }
+                        @for cell in cells(row) {
+                            td {
+                                (cell.median)
+                                @if let Some(range) = cell.range { br; span.soft.small { (range) } }
+                            }
+                        }
                     }
                 }
             }
@@ -136,15 +142,17 @@ fn method(results: &Results) -> Markup {
             (format::count(results.n_jobs, "thread", "threads"))
             ". Short runs were repeated up to ten times, and the fastest time of each step is used. Times include the \
              computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
-             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+             scaled to unit mean power. Losses of iterations in single precision are computed again in double precision for the figure. Times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
         }
         @if results.has_bands() {
             p {
                 "Every solver runs on the same sets: in (a) and (b) one random set per seed, in (c) one set whose channels \
-                 are in a different random order each time; the first order is the original one. In the figure, curves of \
+                 are in a different random order each time; the first order is the original one. The whitener, which is \
+                 computed from eigenvectors, does not depend on the order of the channels, except for rounding errors: in (c), ranges show \
+                 the variation of the times, and which methods reach another minimum because of rounding errors. In the figure, curves of \
                  different lengths are combined on a common logarithmic grid of times: each run contributes its latest value at that \
-                 time, and its final value after its end. Quantiles are interpolated between logarithms. In the table and in the \
-                 claims, numbers are medians with the smallest and the largest value in brackets, and the speedup is \
+                 time, its first value before its beginning, and its final value after its end; quantiles are interpolated between logarithms. In the table and in the \
+                 claims, numbers are medians with their range from the smallest to the largest value, and the speedup is \
                  the median of the ratios on equal sets."
             }
         }

@@ -1,6 +1,7 @@
 //! Median and quartiles over seeds of a quantity against time.
 
 use super::summary::quantile;
+use crate::format::median;
 
 /// Number of times at which the curves of one chart are combined.
 const GRID_POINTS: usize = 320;
@@ -15,20 +16,21 @@ pub struct Band {
 }
 
 /// Combines curves of positive values on a logarithmic grid of times. A run has its latest value at
-/// each time, and its final value after its end. The result begins when all runs have begun, and
-/// ends with the last one. Quantiles are interpolated between logarithms.
+/// each time, its first value before its beginning, and its final value after its end. The result
+/// begins when half of the runs have begun, and ends with the last one. Quantiles are interpolated between logarithms.
 ///
 /// Returns None if there are no curves, or if one of them is empty.
 pub fn combine(curves: &[Vec<(f64, f64)>]) -> Option<Band> {
+    let mut beginnings = Vec::with_capacity(curves.len());
     let mut end = f64::NEG_INFINITY;
-    let mut begin = f64::NEG_INFINITY;
     for curve in curves {
-        begin = begin.max(curve.first()?.0);
+        beginnings.push(curve.first()?.0);
         end = end.max(curve.last()?.0);
     }
     if curves.is_empty() {
         return None;
     }
+    let begin = median(&beginnings);
     let mut band = Band {
         median: Vec::with_capacity(GRID_POINTS),
         quartiles: Vec::with_capacity(GRID_POINTS),
@@ -73,7 +75,7 @@ mod tests {
         let longest = vec![(1.0, 1e-1), (10.0, 1e-4), (200.0, 1e-5)];
         let band = combine(&[short, long, longest]).unwrap();
         let (first, last) = (band.median[0], *band.median.last().unwrap());
-        assert_eq!((first.0, last.0), (1.5, 200.0));
+        assert_eq!((first.0, last.0), (1.0, 200.0));
         // The final values are 1e-8, 1e-3 and 1e-5.
         assert!((last.1 / 1e-5 - 1.0).abs() < 1e-9);
         assert!(band.median.windows(2).all(|pair| pair[0].0 < pair[1].0));

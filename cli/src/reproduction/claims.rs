@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::Results;
 use super::experiments::Experiment;
 use super::run::Run;
-use super::summary::{Range, Ratio, Speedup, TimeToGoal};
+use super::summary::{Cell, Range, Ratio, Speedup, TimeToGoal};
 use crate::format::median;
 
 /// Values of ĝ below this are rounding errors.
@@ -151,7 +151,7 @@ fn linear_convergence(results: &Results) -> Claim {
 }
 
 /// Formats the median and range of the number of iterations.
-fn iterations(runs: &[&Run]) -> String {
+fn iterations(runs: &[&Run]) -> Cell {
     let counts: Vec<f64> = runs.iter().map(|run| run.n_iter as f64).collect();
     Range::of(&counts).show(|x| format!("{x:.0}"))
 }

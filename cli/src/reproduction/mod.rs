@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::format::{self, seconds, short};
 use experiments::{Experiment, Solver};
 use run::Run;
-use summary::{Range, Speedup, TimeToGoal};
+use summary::{Cell, Range, Speedup, TimeToGoal};
 
 /// All measurements.
 pub struct Results {
@@ -113,14 +113,17 @@ pub const HEADINGS: [&str; 7] = [
     "speedup over Pham",
 ];
 
+/// Columns that are printed to the terminal; the others are only in the report.
+pub const PRINTED_COLUMNS: [usize; 5] = [0, 1, 3, 4, 6];
+
 /// Formats one row of the table.
-pub fn cells(row: &Row) -> [String; 7] {
+pub fn cells(row: &Row) -> [Cell; 7] {
     [
-        row.name.to_owned(),
+        Cell::plain(row.name),
         row.n_iter.show(|x| format!("{x:.0}")),
         row.seconds.show(seconds),
         row.seconds_to_goal.show(row.seeds, seconds),
-        row.loss.show(|x| format::loss(x, 6)),
+        row.loss.show(|x| format::loss(x, 4)),
         row.gradient_norm.show(short),
         row.speedup_over_pham.show(),
     ]

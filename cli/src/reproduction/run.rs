@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use codiag::{
-    Diagonalization, Init, Matrix, MatrixSet, Record, Settings, Status, diagonalize,
-    diagonalize_with,
+    Diagonalization, Evaluation, Init, Matrix, MatrixSet, Record, Settings, Stage, Status,
+    diagonalize, diagonalize_with,
 };
 use serde::Serialize;
 
@@ -57,15 +57,15 @@ impl Run {
                 ControlFlow::Continue(())
             }
         };
-        let mut solve = || -> Result<Diagonalization> {
-            let result = diagonalize_with(set, &solver.settings, &mut stop_if_interrupted)?;
-            if result.status == Status::Interrupted {
-                return Err(Interrupted.into());
+        let mut rounded = Vec::new();
+        let mut keep_rounded = |record: &Record, b: &Matrix| {
+            if record.stage == Stage::Single {
+                rounded.push((record.iteration, b.clone()));
             }
-            Ok(result)
+            stop_if_interrupted(record, b)
         };
         let clock = Instant::now();
-        let mut result = solve()?;
+        let mut result = solve(set, solver, &mut keep_rounded)?;
         let mut fastest = durations(&result.history);
         let mut repetitions = 1;
         while repetitions < MAX_REPETITIONS {
@@ -73,7 +73,7 @@ impl Run {
             if spent * (repetitions + 1) as f64 / repetitions as f64 > repeat_seconds {
                 break;
             }
-            let repeated = durations(&solve()?.history);
+            let repeated = durations(&solve(set, solver, &mut stop_if_interrupted)?.history);
             for (step, other) in fastest.iter_mut().zip(repeated) {
                 *step = step.min(other);
             }
@@ -84,6 +84,7 @@ impl Run {
             seconds += step;
             record.seconds = seconds;
         }
+        evaluate_exactly(set, &mut result.history, &rounded)?;
         Ok(Self {
             experiment: experiment.key,
             solver: solver.key,
@@ -105,6 +106,36 @@ impl Run {
     }
 }
 
+fn solve(
+    set: &MatrixSet,
+    solver: &Solver,
+    observer: &mut dyn FnMut(&Record, &Matrix) -> ControlFlow<()>,
+) -> Result<Diagonalization> {
+    let mut observer = |record: &Record, b: &Matrix| observer(record, b);
+    let result = diagonalize_with(set, &solver.settings, &mut observer)?;
+    if result.status == Status::Interrupted {
+        return Err(Interrupted.into());
+    }
+    Ok(result)
+}
+
+/// Computes the losses of iterations in single precision in double precision, so that rounding
+/// errors do not hide the convergence. `points` has the number and the B of these iterations.
+fn evaluate_exactly(
+    set: &MatrixSet,
+    history: &mut [Record],
+    points: &[(usize, Matrix)],
+) -> Result<()> {
+    let rounded = history.iter_mut().filter(|r| r.stage == Stage::Single);
+    for record in rounded {
+        let point = points.iter().find(|(k, _)| *k == record.iteration);
+        if let Some((_, b)) = point {
+            record.loss = Evaluation::at(set, b)?.loss;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the duration of the computation of the starting point and of each step, in seconds.
 fn durations(history: &[Record]) -> Vec<f64> {
     let before = std::iter::once(0.0).chain(history.iter().map(|record| record.seconds));
@@ -122,7 +153,5 @@ fn local_minimum(set: &MatrixSet, result: &Diagonalization) -> Result<f64> {
         .tol(1e-12)
         .max_iter(300)
         .canonical(false);
-    let polished = diagonalize(set, &polish)?;
-    let seen = result.history.iter().chain(&polished.history);
-    Ok(seen.fold(f64::INFINITY, |lowest, record| lowest.min(record.loss)))
+    Ok(diagonalize(set, &polish)?.loss.min(result.loss))
 }

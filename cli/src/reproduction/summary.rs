@@ -15,6 +15,45 @@ pub fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
 }
 
+/// A median and its range as text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub median: String,
+    /// Smallest and largest value; None if they are equal.
+    pub range: Option<String>,
+}
+
+impl Cell {
+    pub fn new(median: String, low: &str, high: &str) -> Self {
+        let range = (low != high).then(|| {
+            // A unit that both values have is written once.
+            let number = low.rsplit_once(' ').and_then(|(number, unit)| {
+                let shared = high.rsplit_once(' ')?.1 == unit;
+                (shared && unit.chars().all(char::is_alphabetic)).then_some(number)
+            });
+            format!("{} – {high}", number.unwrap_or(low))
+        });
+        Self { median, range }
+    }
+
+    /// Returns a cell without a range.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self {
+            median: text.into(),
+            range: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.range {
+            Some(range) => write!(f, "{} [{range}]", self.median),
+            None => f.write_str(&self.median),
+        }
+    }
+}
+
 /// Median and range of a number over seeds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Range {
@@ -34,13 +73,8 @@ impl Range {
     }
 
     /// Formats the median and, if values differ, the range.
-    pub fn show(&self, format: impl Fn(f64) -> String) -> String {
-        let (median, low, high) = (format(self.median), format(self.low), format(self.high));
-        if low == high {
-            median
-        } else {
-            format!("{median} [{low} – {high}]")
-        }
+    pub fn show(&self, format: impl Fn(f64) -> String) -> Cell {
+        Cell::new(format(self.median), &format(self.low), &format(self.high))
     }
 }
 
@@ -73,21 +107,21 @@ impl TimeToGoal {
         }
     }
 
-    /// Formats the median and the range, with the number of seeds that reach the goal if it is not
-    /// `total`.
-    pub fn show(&self, total: usize, format: impl Fn(f64) -> String) -> String {
+    /// Formats the median and the range. If not all of `total` seeds reach the goal, their number is
+    /// added to the range.
+    pub fn show(&self, total: usize, format: impl Fn(f64) -> String) -> Cell {
         let (Some(low), Some(high)) = (self.low, self.high) else {
-            return "not reached".to_owned();
+            return Cell::plain("not reached");
         };
-        let count = if self.reached == total {
-            String::new()
-        } else {
-            format!(" ({} of {total})", self.reached)
-        };
-        match self.median {
-            Some(median) => Range { median, low, high }.show(format) + &count,
-            None => format!("not reached{count}"),
+        let median = self
+            .median
+            .map_or_else(|| "not reached".to_owned(), &format);
+        let mut cell = Cell::new(median, &format(low), &format(high));
+        if self.reached < total {
+            let range = cell.range.unwrap_or_else(|| format(low));
+            cell.range = Some(format!("{range}, {} of {total} reached", self.reached));
         }
+        cell
     }
 }
 
@@ -203,23 +237,13 @@ impl Speedup {
     }
 
     /// Formats the median and, if the seeds differ, the range: "3.5× [2.1× – 4.0×]".
-    pub fn show(&self) -> String {
-        let (median, low, high) = (self.median.show(), self.low.show(), self.high.show());
-        if low == high {
-            median
-        } else {
-            format!("{median} [{low} – {high}]")
-        }
+    pub fn show(&self) -> Cell {
+        Cell::new(self.median.show(), &self.low.show(), &self.high.show())
     }
 
     /// Describes the median and, if the seeds differ, the range: "3.5× faster [2.1× – 4.0×]".
-    pub fn describe(&self) -> String {
-        let (low, high) = (self.low.show(), self.high.show());
-        if low == high {
-            self.median.describe()
-        } else {
-            format!("{} [{low} – {high}]", self.median.describe())
-        }
+    pub fn describe(&self) -> Cell {
+        Cell::new(self.median.describe(), &self.low.show(), &self.high.show())
     }
 }
 
@@ -235,6 +259,15 @@ mod tests {
         assert_eq!(quantile(&values, 1.0), 8.0);
         assert!(quantile(&values, 0.25) <= quantile(&values, 0.75));
         assert_eq!(quantile(&[3.0], 0.25), 3.0);
+    }
+
+    #[test]
+    fn unit_of_a_range_is_written_once() {
+        let cell = |low, high| Cell::new("1 ms".to_owned(), low, high).to_string();
+        assert_eq!(cell("1 ms", "3 ms"), "1 ms [1 – 3 ms]");
+        assert_eq!(cell("1 µs", "3 ms"), "1 ms [1 µs – 3 ms]");
+        assert_eq!(cell("> 1×", "> 3×"), "1 ms [> 1× – > 3×]");
+        assert_eq!(cell("1 ms", "1 ms"), "1 ms");
     }
 
     #[test]
