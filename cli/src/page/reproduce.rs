@@ -44,11 +44,12 @@ fn headline(results: &Results) -> Markup {
         let speedup = Speedup::of(&results.runs_of(experiment, solver), &pham);
         speedup.median.describe()
     };
+    let several = results.has_bands();
     html! {
         dl.facts.three {
             @for experiment in &results.experiments {
                 div {
-                    dt { (experiment.title) ", compared with Pham’s algorithm" }
+                    dt { (experiment.title) ", compared with Pham’s algorithm" @if several { " (median)" } }
                     dd { "codiag: " (speed(experiment.key, "newton")) }
                     dd.second { "the paper’s method: " (speed(experiment.key, "quasi-newton")) }
                 }
@@ -124,6 +125,9 @@ fn numbers(results: &Results) -> Markup {
     html! {
         (table(None, &headings, &bodies))
         p {
+            @if results.has_bands() {
+                "Each cell has the median and, below it, the smallest and the largest value. "
+            }
             "Speedup over Pham: time of Pham’s algorithm to reach ĝ = 1e-6 divided by the time of the method. “> 3×” means that \
              Pham’s algorithm did not reach it within its iterations; “< 1×” means that the method did not. Different \
              final losses are different local minima; lower is better."
@@ -142,18 +146,24 @@ fn method(results: &Results) -> Markup {
             (format::count(results.n_jobs, "thread", "threads"))
             ". Short runs were repeated up to ten times, and the fastest time of each step is used. Times include the \
              computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
-             scaled to unit mean power. Losses of iterations in single precision are computed again in double precision for the figure. Times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration \
+             of Pham's algorithm is a sweep over all pairs. Losses of iterations in single precision were computed \
+             again in double precision, outside of the measured time."
         }
         @if results.has_bands() {
             p {
-                "Every solver runs on the same sets: in (a) and (b) one random set per seed, in (c) one set whose channels \
-                 are in a different random order each time; the first order is the original one. The whitener, which is \
-                 computed from eigenvectors, does not depend on the order of the channels, except for rounding errors: in (c), ranges show \
-                 the variation of the times, and which methods reach another minimum because of rounding errors. In the figure, curves of \
-                 different lengths are combined on a common logarithmic grid of times: each run contributes its latest value at that \
-                 time, its first value before its beginning, and its final value after its end; quantiles are interpolated between logarithms. In the table and in the \
-                 claims, numbers are medians with their range from the smallest to the largest value, and the speedup is \
-                 the median of the ratios on equal sets."
+                "All solvers run on the same sets: in (a) and (b) one random set per seed; in (c) one set, with its \
+                 channels in a different random order each time (order 0 is the original one). The whitener does not \
+                 depend on the order of the channels, except for rounding errors, because it is computed from \
+                 eigenvectors. In (c), ranges of the first three solvers therefore show the variation of the times, \
+                 and whether rounding errors lead to another minimum."
+            }
+            p {
+                "In the figure, the runs of a solver are combined on a common logarithmic grid of times: each run \
+                 contributes its latest value at that time, its first value before its beginning, and its final value \
+                 after its end. Quantiles are interpolated between logarithms. In the table and in the claims, numbers \
+                 are medians with the range from the smallest to the largest value, and a speedup is the median of \
+                 the ratios on equal sets."
             }
         }
         p {
