@@ -85,10 +85,10 @@ Fields of results.json:
   experiments  key, title, description, matrices (their number), size (rows of each),
                seeds (their number; channel orders in experiment c)
   table        one row per experiment and solver: status, and the median, low and high over seeds of
-               n_iter, seconds, seconds_to_goal (with the number of seeds that reached the goal), loss,
-               gradient_norm and speedup_over_pham
+               n_iter, seconds, seconds_to_goal (reached: the number of seeds that reached it),
+               loss, gradient_norm and speedup_over_pham
   claims       claim, measured and verdict
-  runs         one row per run; local_minimum is the loss of the local minimum that the run approaches
+  runs         one row per run and seed; local_minimum is the loss of the minimum it approaches
 
 history.csv has one row per iteration of each run, with its seed."
 )]

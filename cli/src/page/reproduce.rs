@@ -144,8 +144,8 @@ fn method(results: &Results) -> Markup {
             "The first three solvers start from the whitener of the mean, as in the paper; the last one uses the default \
              starting point of codiag (spectral). Every solve ran on "
             (format::count(results.n_jobs, "thread", "threads"))
-            ". Short runs were repeated up to ten times, and the fastest time of each step is used. Times include the \
-             computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
+            ". Each run was repeated up to ten times, long runs less often, and the fastest time of each step is \
+             used. Times include the computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
              scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration \
              of Pham's algorithm is a sweep over all pairs. Losses of iterations in single precision were computed \
              again in double precision, outside of the measured time."

@@ -17,7 +17,8 @@ pub struct Band {
 
 /// Combines curves of positive values on a logarithmic grid of times. A run has its latest value at
 /// each time, its first value before its beginning, and its final value after its end. The result
-/// begins when half of the runs have begun, and ends with the last one. Quantiles are interpolated between logarithms.
+/// begins at the median of the first times, and ends with the last run. Quantiles are interpolated
+/// between logarithms.
 ///
 /// Returns None if there are no curves, or if one of them is empty.
 pub fn combine(curves: &[Vec<(f64, f64)>]) -> Option<Band> {

@@ -14,8 +14,10 @@ use serde::Serialize;
 use super::experiments::{Experiment, GRADIENT_GOAL, Solver};
 use crate::session::Interrupted;
 
-/// Maximum total time of all repetitions of a solver in an experiment, over all seeds, in seconds.
-const REPEAT_SECONDS: f64 = 1.0;
+/// Maximum time of all repetitions of a run, in seconds.
+const MAX_REPEAT_SECONDS: f64 = 1.0;
+/// Maximum time of all repetitions of a solver over all seeds of an experiment, in seconds.
+const REPEAT_SECONDS: f64 = 3.0;
 /// Maximum number of repetitions of a run.
 const MAX_REPETITIONS: usize = 10;
 
@@ -50,6 +52,7 @@ impl Run {
     ) -> Result<Self> {
         let set = &experiment.sets[seed];
         let repeat_seconds = REPEAT_SECONDS / experiment.sets.len() as f64;
+        let repeat_seconds = repeat_seconds.min(MAX_REPEAT_SECONDS);
         let mut stop_if_interrupted = |_: &Record, _: &Matrix| {
             if interrupted.load(Ordering::SeqCst) {
                 ControlFlow::Break(())

@@ -107,8 +107,8 @@ impl TimeToGoal {
         }
     }
 
-    /// Formats the median and the range. If not all of `total` seeds reach the goal, their number is
-    /// added to the range.
+    /// Formats the median and the range. If some of `total` seeds do not reach the goal, the number
+    /// of those that do is added to the range.
     pub fn show(&self, total: usize, format: impl Fn(f64) -> String) -> Cell {
         let (Some(low), Some(high)) = (self.low, self.high) else {
             return Cell::plain("not reached");
