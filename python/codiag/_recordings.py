@@ -159,9 +159,9 @@ def _convert(
         "groups": np.unique(read.types, return_inverse=True)[1].tolist(),
         "types": read.types,
         "command": _text(shlex.join(typed)),
-        "cleaned": cleaned,
-        "bad": read.bad_spans,
-        "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
+        "cleaned_file": cleaned,
+        "bad_spans": read.bad_spans,
+        "reference_channels": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
         "reference_file": "references.npy" if shown else None,
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
