@@ -5,10 +5,10 @@
 //! - the gradient is G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab (its diagonal is zero),
 //! - the approximate Hessian is made of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
-//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex sets
-//!   it is real-linear:
-//!   (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a, and M^a acts on
-//!   the real and imaginary parts of e_a side by side.
+//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex
+//!   sets it is real-linear:
+//!   (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a,
+//!   and M^a acts on the real and imaginary parts of e_a side by side.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 

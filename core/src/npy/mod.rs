@@ -269,7 +269,7 @@ mod tests {
             numbers(&huge)
                 .unwrap_err()
                 .to_string()
-                .contains("impossible")
+                .contains("more numbers than can be addressed")
         );
         let complex = file("<c16", "False", "(1,)", &[0; 16]);
         assert!(
