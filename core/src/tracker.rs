@@ -131,13 +131,13 @@ impl TrackerSettings {
 pub struct Tracker<T = f64> {
     p: usize,
     settings: TrackerSettings,
-    window: VecDeque<Kept<T>>,
+    window: VecDeque<WeightedMatrix<T>>,
     b: Option<Matrix<T>>,
 }
 
 /// A matrix of the window with its own weight.
 #[derive(Clone, Debug)]
-struct Kept<T> {
+struct WeightedMatrix<T> {
     entries: Box<[T]>,
     weight: f64,
 }
@@ -224,7 +224,11 @@ impl<T: Scalar> Tracker<T> {
 
     /// Checks all given matrices, and returns those that fit into the window. Errors number
     /// matrices from the first given one.
-    fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
+    fn checked(
+        &self,
+        matrices: &[T],
+        weights: Option<&[f64]>,
+    ) -> Result<Vec<WeightedMatrix<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
         MatrixSet::with_options(matrices, n, self.p, &self.set_options())?;
@@ -234,7 +238,7 @@ impl<T: Scalar> Tracker<T> {
         let kept = matrices
             .chunks_exact(size)
             .enumerate()
-            .map(|(i, entries)| Kept {
+            .map(|(i, entries)| WeightedMatrix {
                 entries: entries.into(),
                 weight: weights.map_or(1.0, |w| w[i]),
             });
@@ -242,7 +246,7 @@ impl<T: Scalar> Tracker<T> {
     }
 
     /// Returns the weights u_i λ^age; the age of the last matrix is 0.
-    fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept<T>>) -> Vec<f64> {
+    fn decayed<'a>(&self, window: impl Iterator<Item = &'a WeightedMatrix<T>>) -> Vec<f64> {
         let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
         let mut decay = 1.0;
         for weight in weights.iter_mut().rev() {

@@ -1,7 +1,7 @@
 //! Sums over chunks of matrices, for backends that receive their matrices in pieces.
 
 use super::block_state::{BlockState, View};
-use super::kept::Reuse;
+use super::cache_keys::Reuse;
 use super::task::Task;
 use super::{Chunk, Request, Sums};
 use crate::Error;

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use super::block_state::{BlockState, View};
+use super::cache_keys::CacheKeys;
 use super::hessian::RowPrecision;
-use super::kept::Kept;
 use super::request::{Request, Sums, Tables};
 use super::task::Task;
 use crate::Error;
@@ -33,7 +33,7 @@ impl Precision for f64 {
     }
 }
 
-/// A block, and the data that it keeps between requests.
+/// A block, with the data that it caches between requests.
 pub(super) struct Resident<T: Scalar, R: Precision> {
     pub original: Arc<R::Block<T>>,
     pub state: BlockState<R>,
@@ -42,7 +42,7 @@ pub(super) struct Resident<T: Scalar, R: Precision> {
 /// The blocks of a set, in groups.
 pub(super) struct Blocks<T: Scalar, R: Precision> {
     pub groups: Vec<Vec<Resident<T, R>>>,
-    pub kept: Kept<T>,
+    pub cache_keys: CacheKeys<T>,
     pub workers: Workers,
     /// Sums of one group, for one thread.
     pub spare: Sums<T>,
@@ -61,15 +61,15 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
             groups: groups
                 .map(|range| blocks.by_ref().take(range.len()).collect())
                 .collect(),
-            kept: Kept::default(),
+            cache_keys: CacheKeys::default(),
             workers,
             spare: Sums::default(),
         }
     }
 
-    /// Whether nothing is kept yet.
+    /// Whether no data are cached yet.
     pub fn is_new(&self) -> bool {
-        self.kept.is_empty()
+        self.cache_keys.is_empty()
     }
 
     /// Returns the approximate cost of a data pass, in multiply-adds at full speed. It determines
@@ -93,8 +93,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         constants: impl FnOnce() -> Vec<f64>,
     ) -> Result<(), Error> {
         let (p, criterion) = (summary.dimension(), summary.criterion);
-        let kept = std::mem::take(&mut self.kept);
-        let reuse = kept.reuse(request);
+        let cache_keys = std::mem::take(&mut self.cache_keys);
+        let reuse = cache_keys.reuse(request);
         let mut task = Task::new(request, criterion, reuse).for_size(p);
         let wants_hessian = match request {
             Request::Point { hessian, .. } => *hessian,
@@ -115,8 +115,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         if let Request::Components { tables: true, .. } = request {
             sums.tables = Some(self.tables(summary, &task, constants()));
         }
-        self.kept = kept;
-        self.kept.set(request, criterion, reuse);
+        self.cache_keys = cache_keys;
+        self.cache_keys.record(request, criterion, reuse);
         Ok(())
     }
 

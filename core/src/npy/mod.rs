@@ -137,7 +137,7 @@ impl Header {
             .filter(|count| count.checked_mul(16).is_some())
             .ok_or_else(|| {
                 let shape = self.shape.clone();
-                Error::Npy(NpyError::Impossible { shape })
+                Error::Npy(NpyError::TooLarge { shape })
             })
     }
 
@@ -203,11 +203,11 @@ impl Header {
         Ok(numbers)
     }
 
-    /// The error of a file that ends after `there` numbers.
-    pub fn truncated(&self, there: usize) -> Error {
+    /// Returns the error of a file that ends after `available` numbers.
+    pub fn truncated(&self, available: usize) -> Error {
         Error::Npy(NpyError::Truncated {
             shape: self.shape.clone(),
-            there,
+            available,
         })
     }
 }

@@ -60,7 +60,7 @@ impl Blocks {
     pub fn from_lags(
         centered: &Centered<'_>,
         lags: &[usize],
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let p = centered.dimension();
         let triangle = Triangle::new(p);
@@ -77,7 +77,7 @@ impl Blocks {
             let mut set_blocks = Vec::new();
             for spans in blocks {
                 let mut full = vec![0.0; lags.len() * p * p];
-                add_products(centered, &spans, &lags, largest, threads, &mut full)?;
+                add_products(centered, &spans, &lags, largest, n_jobs, &mut full)?;
                 let packed = full.chunks_exact_mut(p * p).flat_map(|sums| {
                     symmetrize(sums, p, 1.0);
                     let sums = &*sums;
@@ -96,7 +96,7 @@ impl Blocks {
     }
 
     /// Blocks of fourth-order cumulants in the coordinates of the reader.
-    pub fn from_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    pub fn from_cumulants(centered: &Centered<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
         let p = centered.dimension();
         let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
         cumulants::check_memory("the stability of JADE", p, |p| {
@@ -105,9 +105,9 @@ impl Blocks {
         })?;
         let mut all = Vec::new();
         for spans in centered.blocks(count).into_iter().flatten() {
-            let fourth = FourthMoments::sums(centered, &spans, threads)?;
+            let fourth = FourthMoments::sums(centered, &spans, n_jobs)?;
             let mut second = vec![0.0; p * p];
-            add_products(centered, &spans, &[0], 0, threads, &mut second)?;
+            add_products(centered, &spans, &[0], 0, n_jobs, &mut second)?;
             let samples = count_samples(&spans) as f64;
             all.push((fourth, Matrix::from_rows(p, p, second), samples));
         }
@@ -197,7 +197,7 @@ impl Blocks {
                 draws.len(),
                 work,
                 memory_per_solve,
-                set.threads(),
+                set.n_jobs(),
                 &solve,
                 seen,
             )

@@ -102,12 +102,12 @@ fn estimate(
 /// copy of the matrices.
 pub(super) fn white_cumulant_set(
     centered: &Centered<'_>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
     options: &SetOptions,
 ) -> Result<MatrixSet, Error> {
     let p = centered.dimension();
     check_memory("JADE", p, memory_of_separation)?;
-    let moments = FourthMoments::means(centered, threads)?;
+    let moments = FourthMoments::means(centered, n_jobs)?;
     let identity = Matrix::identity(p);
     MatrixSet::from_matrices(p, matrices_of(&moments, &identity), options)
 }
@@ -234,9 +234,9 @@ impl FourthMoments {
     const K_PER_TABLE: usize = 4;
 
     /// The means over the samples of all sets.
-    pub fn means(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    pub fn means(centered: &Centered<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
         let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
-        let mut moments = Self::sums(centered, &spans, threads)?;
+        let mut moments = Self::sums(centered, &spans, n_jobs)?;
         moments.scale(1.0 / centered.samples() as f64);
         Ok(moments)
     }
@@ -245,7 +245,7 @@ impl FourthMoments {
     pub fn sums(
         centered: &Centered<'_>,
         spans: &[Span],
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let p = centered.dimension();
         let triangle = Triangle::new(p);
@@ -253,7 +253,7 @@ impl FourthMoments {
             .step_by(Self::K_PER_TABLE)
             .map(|first| Table::new(triangle, first..p.min(first + Self::K_PER_TABLE)))
             .collect();
-        let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
+        let workers = Workers::for_work(n_jobs, TILE * p * p * p * p / 24);
         let mut products = vec![0.0; triangle.len() * TILE];
         let mut buffers = Buffers::default();
         for part in parts(spans.iter(), centered.samples_per_span()) {

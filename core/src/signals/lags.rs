@@ -123,7 +123,7 @@ fn estimate(
 pub(super) fn lagged(
     centered: &Centered<'_>,
     lags: &[usize],
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> Result<Covariances, Error> {
     let p = centered.dimension();
     let Some(largest) = lags.iter().copied().max() else {
@@ -143,7 +143,7 @@ pub(super) fn lagged(
     check_memory(centered, lags.len(), largest)?;
     let mut data = vec![0.0; sets.len() * lags.len() * p * p];
     for (spans, sums) in sets.iter().zip(data.chunks_exact_mut(lags.len() * p * p)) {
-        add_products(centered, spans, lags, largest, threads, sums)?;
+        add_products(centered, spans, lags, largest, n_jobs, sums)?;
         for (sums, lag) in sums.chunks_exact_mut(p * p).zip(lags) {
             symmetrize(sums, p, 1.0 / products(spans, *lag) as f64);
         }
@@ -175,7 +175,7 @@ pub(super) fn add_products(
     spans: &[Span],
     lags: &[usize],
     largest: usize,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
     sums: &mut [f64],
 ) -> Result<(), Error> {
     // Rows and samples of one product, whose factors fit into the caches.
@@ -196,7 +196,7 @@ pub(super) fn add_products(
             out[..row.len()].copy_from_slice(row);
         }
         let work = (p * p).saturating_mul(lags.len() * length);
-        let workers = Workers::for_work(threads, work);
+        let workers = Workers::for_work(n_jobs, work);
         // A row holds the products of one lagged channel with all channels.
         let mut jobs: Vec<(usize, &mut [f64])> = sums.chunks_mut(ROWS * p).enumerate().collect();
         workers.each(&mut jobs, |(job, sums)| {

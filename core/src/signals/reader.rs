@@ -352,9 +352,9 @@ impl<'a> Centered<'a> {
     }
 
     /// Σ x_t x_tᵀ over all sets, divided by the number of samples.
-    pub fn covariance(&self, threads: Option<usize>) -> Result<Matrix, Error> {
+    pub fn covariance(&self, n_jobs: Option<usize>) -> Result<Matrix, Error> {
         let (p, samples) = (self.dimension(), self.samples());
-        let workers = Workers::for_work(threads, samples.saturating_mul(p * p / 2));
+        let workers = Workers::for_work(n_jobs, samples.saturating_mul(p * p / 2));
         let parts: Vec<Span> = self.parts().collect();
         sum_symmetric(&parts, p, &workers, |part, buffers, sum| {
             let (x, length) = (self.read(part, buffers)?, part.samples.len());

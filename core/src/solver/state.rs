@@ -325,7 +325,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         let likelihood = self.backend.summary().criterion == Criterion::Likelihood;
         likelihood
             && !self.settings.orthogonal
-            && self.point.error_variance() > TUNING.single_max_error_variance
+            && self.point.error_variance() > TUNING.single_precision_max_error_variance
     }
 
     /// Moves to another point, at which the loss has changed by `change`. If the change is at most

@@ -209,8 +209,8 @@ fn restarts_return_the_lowest_loss() {
     assert_eq!(run().start_losses, result.start_losses);
 }
 
-/// Returns matrices of rank 3 in 5 channels with a common range, and the set of size 3 they are
-/// made from.
+/// Returns 5×5 matrices of rank 3 with a common range, and the set of 3×3 matrices from which they
+/// are computed.
 fn rank_deficient() -> (Vec<f64>, Synthetic) {
     let made = Synthetic::new(25, 3, 0.1, 6);
     let embedding = Matrix::from_fn(5, 3, |a, b| {

@@ -1,4 +1,4 @@
-//! Tests with files built after the published description of the format.
+//! Reader of .mat files: tests with files written according to the format's specification.
 
 use std::io::Write;
 

@@ -123,7 +123,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --sfreq 100 --highpass 50",
-        "--highpass must be above 0 and below half of --sfreq, 50 Hz, got 50",
+        "--highpass must be above 0 and below half of --sfreq (50 Hz), got 50",
     ),
     (
         "recording.npy --sfreq 100 --highpass 20 --lowpass 10",

@@ -38,7 +38,7 @@ pub struct Worker<T: Scalar = f64> {
 
 impl<T: Scalar> Worker<T> {
     /// Creates a worker for the matrices of some chunks. `filters` are those of the
-    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `threads`
+    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `n_jobs`
     /// threads are used; the number is chosen automatically if None.
     ///
     /// # Errors
@@ -50,16 +50,16 @@ impl<T: Scalar> Worker<T> {
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let runs = chunks.iter().map(|c| (c.first(), c.len())).collect();
         let weight = chunks.iter().map(Chunk::weight).sum();
-        let set = MatrixSet::of_chunks(chunks, filters, threads)?;
+        let set = MatrixSet::of_chunks(chunks, filters, n_jobs)?;
         Ok(Self {
             runs,
             weight,
             summary: set.summary().clone(),
-            n_jobs: threads,
+            n_jobs,
             sets: Mutex::new(Sets {
                 all: InMemory::new(&set),
                 sample: None,

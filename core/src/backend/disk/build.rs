@@ -16,15 +16,15 @@ use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// Sums of the first data pass.
-struct First {
+/// Sums of the data pass that validates the matrices.
+struct FirstPassSums {
     mean: Vec<f64>,
     constant: f64,
     /// First matrix that is not positive definite.
     indefinite: Option<Indefinite>,
 }
 
-impl First {
+impl FirstPassSums {
     fn add(&mut self, other: &Self) {
         add_slices(&mut self.mean, &other.mean);
         self.constant += other.constant;
@@ -124,29 +124,29 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             capacity: Block::<T>::capacity(p),
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
-        let whole = options.n_components == Rank::Full;
-        let mut first = first_pass(&blocks, &*observer, whole)?;
+        let has_full_rank = options.n_components == Rank::Full;
+        let mut first = first_pass(&blocks, &*observer, has_full_rank)?;
         let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
-        if !whole {
+        if !has_full_rank {
             let mut recipe = blocks.recipe.clone();
-            let found = if options.criterion.requires_definite() {
-                let found = Reduction::of_mean(&mean, options.n_components)?;
+            let reduced = if options.criterion.requires_definite() {
+                let reduced = Reduction::of_mean(&mean, options.n_components)?;
                 recipe.semidefinite = Some(Arc::new(mean));
-                found
+                reduced
             } else {
                 let energy = energy(&blocks, &*observer)?;
                 check_constant(options.criterion, trace(&energy))?;
                 Reduction::of_energy(&energy, options.n_components)?
             };
-            recipe.filters = Some(Arc::new(found.filters().clone()));
+            recipe.filters = Some(Arc::new(reduced.filters().clone()));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
             first = first_pass(&blocks, &*observer, true)?;
             blocks.recipe.semidefinite = None;
-            mean = linalg::unpacked(found.rank(), &first.mean);
-            reduction = Some(found);
+            mean = linalg::unpacked(reduced.rank(), &first.mean);
+            reduction = Some(reduced);
         }
         if let Some(indefinite) = first.indefinite {
             return Err(indefinite.error(&mean));
@@ -182,7 +182,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
     }
 
     /// Returns every `step`-th matrix as a set; None if their weights are all zero.
-    pub(super) fn every(&mut self, step: usize) -> Result<Option<Self>, Error> {
+    pub(super) fn sampled_by(&mut self, step: usize) -> Result<Option<Self>, Error> {
         let whole = &self.blocks.recipe;
         let places = (0..whole.len()).step_by(step);
         let total: f64 = places.map(|i| whole.weight(i)).sum();
@@ -229,16 +229,16 @@ fn first_pass<T: Scalar>(
     blocks: &Blocks<T>,
     observer: &dyn ReadObserver,
     factorize: bool,
-) -> Result<First, Error> {
+) -> Result<FirstPassSums, Error> {
     let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
     let capacity = blocks.recipe.capacity;
     let sums = Summation {
-        zero: || First {
+        zero: || FirstPassSums {
             mean: vec![0.0; packed_len::<T>(p)],
             constant: 0.0,
             indefinite: None,
         },
-        work: |sums: &mut First, k: usize, block: Option<&Block<T>>, _: &mut _| {
+        work: |sums: &mut FirstPassSums, k: usize, block: Option<&Block<T>>, _: &mut _| {
             let block = block.expect("every block is needed");
             kernels::combine(block.entries(), &block.weights, &mut sums.mean);
             if !factorize {
@@ -251,7 +251,7 @@ fn first_pass<T: Scalar>(
                 sums.indefinite = Some(Indefinite::new(block, lane, matrix));
             }
         },
-        add: &First::add,
+        add: &FirstPassSums::add,
     };
     pass(blocks, observer, |_| true, &sums)
 }

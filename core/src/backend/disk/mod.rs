@@ -1,8 +1,8 @@
 //! Backend whose matrices stay in a file, within a memory budget.
 //!
 //! Every request reads the Cⁱ and transforms them by B. Blocks, groups and kernels are those of a
-//! set in memory. Results differ by rounding errors only: in memory the Dⁱ are updated from point
-//! to point, on disk they are recomputed from the Cⁱ at each.
+//! set in memory. Results differ only by rounding errors: in memory, the Dⁱ are updated from point
+//! to point; on disk, they are recomputed from the Cⁱ at every point.
 //!
 //! A Newton iteration takes two data passes. The first computes gradient and Hessian at the new
 //! point together: transforming the matrices twice would cost more than the unused Hessian of the
@@ -11,7 +11,7 @@
 mod blocks;
 mod build;
 mod file;
-mod ordered;
+mod ordered_sum;
 mod pass;
 mod plan;
 
@@ -21,7 +21,7 @@ pub use pass::{ReadObserver, ReadProgress};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::block_state::{BlockState, View, line_point_of_table};
-use super::kept::Reuse;
+use super::cache_keys::Reuse;
 use super::request::{Request, Sums, Tables};
 use super::task::Task;
 use super::{Backend, Capabilities, Summary};
@@ -64,11 +64,11 @@ pub struct OnDisk<'w, T = f64> {
     memory: Memory,
     threads: usize,
     observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
-    /// Diagonals along the last direction.
+    /// Diagonals along the last search direction.
     line: Option<LineTables<T>>,
 }
 
-/// Diagonals along a direction, of the blocks for which the budget suffices.
+/// Diagonals along a search direction, for the blocks whose tables fit into the memory budget.
 struct LineTables<T> {
     b: Matrix<T>,
     e: Matrix<T>,
@@ -102,7 +102,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         self.summary.dimension()
     }
 
-    /// Evaluates a request by a data pass.
+    /// Evaluates a request by one data pass.
     fn sum(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         let p = self.dimension();
         let task = Task::new(request, self.summary.criterion, Reuse::default());
@@ -115,7 +115,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         let mut with_tables = matches!(request, Request::Components { tables: true, .. });
         with_tables &= self.blocks.plan.tables;
         if with_tables {
-            // Their memory is needed for the tables.
+            // The tables of powers need the memory of the line tables and of the blocks.
             self.line = None;
             self.blocks.clear();
             self.blocks.plan.kept = 0;
@@ -128,13 +128,13 @@ impl<T: Scalar> OnDisk<'_, T> {
             .zip(constants.chunks_mut(capacity))
             .map(Mutex::new)
             .collect();
-        let known = self.line.as_ref().filter(|line| match request {
+        let line_tables = self.line.as_ref().filter(|line| match request {
             Request::LinePoint { b, e, .. } => line.b == *b && line.e == *e,
             _ => false,
         });
-        let table = |k: usize| known.and_then(|line| line.tables.get(k)?.get());
+        let table = |k: usize| line_tables.and_then(|line| line.tables.get(k)?.get());
         let with_hessian = task.with_hessian;
-        let found = pass(
+        let total = pass(
             &self.blocks,
             &*self.observer,
             |k| table(k).is_none(),
@@ -170,7 +170,7 @@ impl<T: Scalar> OnDisk<'_, T> {
             },
         )?;
         drop(places);
-        *sums = found;
+        *sums = total;
         sums.tables = with_tables.then_some(Tables { powers, constants });
         if let Request::Line { b, e } = request {
             let (b, e) = (b.clone(), e.clone());
@@ -223,7 +223,7 @@ impl<T: Scalar> Backend<T> for OnDisk<'_, T> {
 
     #[inline(never)] // compiled in this crate: see compiled.rs
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
-        let sample = self.every(step)?;
+        let sample = self.sampled_by(step)?;
         Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::{Duration, Instant};
 
 use super::blocks::Blocks;
-use super::ordered::Ordered;
+use super::ordered_sum::OrderedSum;
 use super::plan::PIECES_PER_THREAD;
 use crate::Error;
 use crate::backend::block_state::BlockState;
@@ -119,7 +119,7 @@ struct Shared<'a, T> {
     needed: Vec<bool>,
     /// Whether each block is read from the file.
     read: Vec<bool>,
-    ordered: Ordered<'a, Part>,
+    ordered: OrderedSum<'a, Part>,
     stop: AtomicBool,
     bytes: AtomicU64,
 }
@@ -176,7 +176,7 @@ fn pass_any<T: Scalar>(
         blocks,
         needed,
         read,
-        ordered: Ordered::new(blocks.groups.len(), plan.window, sums.add),
+        ordered: OrderedSum::new(blocks.groups.len(), plan.window, sums.add),
         stop: AtomicBool::new(false),
         bytes: AtomicU64::new(0),
     };
@@ -216,7 +216,7 @@ fn pass_any<T: Scalar>(
 }
 
 /// Wakes the waiting threads if this thread panics.
-struct Guard<'a>(&'a Ordered<'a, Part>);
+struct Guard<'a>(&'a OrderedSum<'a, Part>);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {

@@ -45,7 +45,7 @@ impl<T: Scalar> TruncatedNewton<T> {
             previous_gradient_norm: None,
             last_length: 0.0,
             remaining_single_stages: if single_precision {
-                TUNING.max_single_stages
+                TUNING.max_single_precision_stages
             } else {
                 0
             },

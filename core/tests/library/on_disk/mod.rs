@@ -1,4 +1,5 @@
-//! Sets that stay in a file: agreement with memory for any memory budget, errors and interruption.
+//! Sets that stay in a file: agreement with sets in memory for any memory budget, errors, and
+//! interruption.
 
 mod agreement;
 mod errors;
@@ -86,7 +87,8 @@ fn assert_close(found: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
     }
 }
 
-/// Tolerance of the solves that are compared, so small that one more iteration hardly changes B.
+/// Tolerance of the solves that are compared. It is so small that another iteration hardly changes
+/// B.
 const TOLERANCE: f64 = 1e-11;
 /// Relative difference of two matrices B at one minimum, both solved to `TOLERANCE`.
 const SAME_MINIMUM: f64 = 1e-8;
