@@ -733,8 +733,8 @@ const char *codiag_last_error(void);
 const char *codiag_last_error_in(int language);
 
 /**
- * Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
- * codiag_error.
+ * Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0
+ * or a codiag_error.
  */
 int codiag_error_details_init(struct codiag_error_details *details, size_t size);
 

@@ -147,8 +147,8 @@ unsafe impl VersionedStruct for codiag_error_details {
     const NAME: &'static str = "codiag_error_details";
 }
 
-/// Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
-/// codiag_error.
+/// Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0
+/// or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_error_details_init(
     details: *mut codiag_error_details,

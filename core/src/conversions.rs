@@ -53,8 +53,8 @@ mod with_ndarray {
         ///
         /// ```
         /// use codiag::{MatrixSet, SetOptions, Settings, diagonalize, synthetic::Synthetic};
-        /// let made = Synthetic::new(50, 8, 0.1, 0);
-        /// let array = ndarray::Array3::from_shape_vec((50, 8, 8), made.data).expect("n p p numbers");
+        /// let generated = Synthetic::new(50, 8, 0.1, 0);
+        /// let array = ndarray::Array3::from_shape_vec((50, 8, 8), generated.data).expect("n p p numbers");
         /// let set = MatrixSet::from_array(array.view(), &SetOptions::default())?;
         /// let result = diagonalize(&set, &Settings::default())?;
         /// let filters = ndarray::Array2::from(result.b);

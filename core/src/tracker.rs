@@ -117,14 +117,14 @@ impl TrackerSettings {
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
 ///
-/// let made = synthetic::Synthetic::new(60, 5, 0.0, 0);
+/// let generated = synthetic::Synthetic::new(60, 5, 0.0, 0);
 /// let mut tracker = Tracker::new(5, TrackerSettings::default())?;
-/// for matrix in made.data.chunks_exact(25) {
+/// for matrix in generated.data.chunks_exact(25) {
 ///     let result = tracker.push(matrix)?;
 ///     assert!(result.status.is_converged());
 /// }
 /// let b = tracker.b().expect("matrices have been pushed");
-/// assert!(synthetic::amari_distance(b, &made.mixing) < 1e-6);
+/// assert!(synthetic::amari_distance(b, &generated.mixing) < 1e-6);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]

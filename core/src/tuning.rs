@@ -25,8 +25,8 @@ pub(crate) struct Tuning {
     pub cg_limit_divisor_after_restart: usize,
     /// Maximum number of conjugate gradient iterations for least squares.
     pub max_fit_cg_iterations: usize,
-    /// Largest absolute entry of a step (box constraint). For larger entries, the quadratic model is
-    /// inaccurate.
+    /// Largest absolute entry of a step (box constraint). For larger entries, the quadratic model
+    /// is inaccurate.
     pub max_entry: f64,
     /// Fraction of the bound beyond which entries become active when a step meets a bound.
     pub active_fraction: f64,
@@ -110,8 +110,8 @@ pub(crate) struct Tuning {
     /// Number of iterations with components that cancel each other after which a least-squares fit
     /// ends as collinear.
     pub max_canceled_iterations: usize,
-    /// Updated matrices are recomputed only if the variance of their rounding errors exceeds that of
-    /// recomputed matrices by this factor.
+    /// Updated matrices are recomputed only if the variance of their rounding errors exceeds that
+    /// of recomputed matrices by this factor.
     pub drift_min_gain: f64,
     /// Relative error of a component's power below which updated matrices are not recomputed.
     pub drift_negligible: f64,

@@ -125,7 +125,7 @@ impl Destination {
             }
             let folder = std::fs::canonicalize(parent_folder(&path))?;
             if folder.starts_with("/proc") {
-                // The link stands for an open file, whose path may have been removed.
+                // The link refers to an open file, whose path may have been removed.
                 let name = path.file_name().unwrap_or_default();
                 return Ok(Self::OpenFile(folder.join(name)));
             }

@@ -39,9 +39,9 @@ fn huge_sets_are_errors_with_the_amount() {
 
 #[test]
 fn huge_options_of_recordings_are_errors() {
-    let made = nonstationary(4, 20, 100, 1);
+    let generated = nonstationary(4, 20, 100, 1);
     let dir = TestDir::new();
-    dir.write("r.npy", Array::of("(4, 2000)", &made.data));
+    dir.write("r.npy", Array::of("(4, 2000)", &generated.data));
     let most = u64::MAX;
     for (args, part) in [
         (

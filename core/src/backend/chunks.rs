@@ -14,11 +14,11 @@ impl<T: Scalar> Sums<T> {
     /// ```
     /// use codiag::backend::{Chunk, Request, Sums};
     /// use codiag::{Matrix, SetOptions, synthetic};
-    /// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
+    /// let generated = synthetic::Synthetic::new(50, 3, 0.1, 0);
     /// let request = Request::Point { b: Matrix::identity(3), update: None, hessian: false };
     /// let mut sums = Sums::default();
     /// sums.begin(&request, 3);
-    /// for (first, data) in made.data.chunks(10 * 9).enumerate() {
+    /// for (first, data) in generated.data.chunks(10 * 9).enumerate() {
     ///     let chunk = Chunk::new(data, 10, 3, 10 * first, &SetOptions::default())?;
     ///     sums.add_chunk(&request, &chunk, 0.2)?;
     /// }

@@ -415,9 +415,9 @@ mod tests {
 
     #[test]
     fn hessian_is_gamma_if_all_matrices_are_diagonal() {
-        let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
-        let set = made.set().unwrap();
-        let b = linalg::inverse(&made.mixing);
+        let generated = synthetic::Synthetic::new(20, 5, 0.0, 2);
+        let set = generated.set().unwrap();
+        let b = linalg::inverse(&generated.mixing);
         let here = Evaluation::at(&set, &b).unwrap();
         let hessian = Hessian::at(&set, &b).unwrap();
         assert!(here.loss.abs() < 1e-12 && here.gradient.norm() < 1e-10);

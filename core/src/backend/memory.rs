@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block_state::View;
 use super::cache_keys::CacheKeys;
 use super::request::{Request, Sums};
-use super::resident::{Blocks, Resident};
+use super::resident::{Blocks, CachedBlock};
 use super::single::{InSinglePrecision, rounded};
 use super::task::Task;
 use super::{Backend, Capabilities, Pairs};
@@ -83,7 +83,7 @@ impl<T: Scalar> InMemory<T> {
     ) -> S {
         let cost = T::PLANES * self.summary.len * cost;
         let results = self.blocks.each_group(cost, |group| {
-            let one = |block: &mut Resident<T, f64>| {
+            let one = |block: &mut CachedBlock<T, f64>| {
                 let original = Arc::clone(&block.original);
                 let d = block.state.transformed_mut();
                 work(d, &original.weights, original.matrices)
@@ -198,7 +198,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
             reduction: None,
         };
         let round =
-            |block: &Resident<T, f64>| rounded(&block.original, block.state.transformed(), unit);
+            |block: &CachedBlock<T, f64>| rounded(&block.original, block.state.transformed(), unit);
         let groups = self.blocks.groups.iter();
         let groups = groups.map(|group| group.iter().map(round).collect());
         let mut cache_keys = CacheKeys::default();

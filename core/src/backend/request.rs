@@ -159,8 +159,8 @@ impl<T: Scalar> Request<T> {
         }
     }
 
-    /// Returns the sizes of the sums for p×p matrices: the length of `numbers`, and whether there are
-    /// moments and a Hessian.
+    /// Returns the sizes of the sums for p×p matrices: the length of `numbers`, and whether there
+    /// are moments and a Hessian.
     pub(crate) fn counts(&self, p: usize) -> (usize, bool, bool) {
         let packed = T::PLANES * Triangle::new(p).len();
         match self {
@@ -236,8 +236,8 @@ impl<T: Scalar> Sums<T> {
         self.hessian.double()
     }
 
-    /// Resets the sums to zeros, with the sizes that a request for p×p matrices needs. The Hessian is
-    /// in double precision.
+    /// Resets the sums to zeros, with the sizes that a request for p×p matrices needs. The Hessian
+    /// is in double precision.
     pub fn begin(&mut self, request: &Request<T>, p: usize) {
         self.begin_without_hessian(request, p);
         if request.counts(p).2 {

@@ -34,14 +34,14 @@ impl Precision for f64 {
 }
 
 /// A block, with the data that it caches between requests.
-pub(super) struct Resident<T: Scalar, R: Precision> {
+pub(super) struct CachedBlock<T: Scalar, R: Precision> {
     pub original: Arc<R::Block<T>>,
     pub state: BlockState<R>,
 }
 
 /// The blocks of a set, in groups.
 pub(super) struct Blocks<T: Scalar, R: Precision> {
-    pub groups: Vec<Vec<Resident<T, R>>>,
+    pub groups: Vec<Vec<CachedBlock<T, R>>>,
     pub cache_keys: CacheKeys<T>,
     pub workers: Workers,
     /// Sums of one group, for one thread.
@@ -52,7 +52,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
         let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
         let groups = groups::partition_blocks::<T>(blocks.len(), lanes.sum(), summary.dimension());
-        let mut blocks = blocks.into_iter().map(|original| Resident {
+        let mut blocks = blocks.into_iter().map(|original| CachedBlock {
             original,
             state: BlockState::default(),
         });
@@ -130,7 +130,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         let (p, with_hessian) = (summary.dimension(), task.with_hessian);
         let cost = Self::cost(summary, task);
         let workers = self.workers.if_worthwhile(cost);
-        let work = |group: &mut Vec<Resident<T, R>>, sums: &mut Sums<T>| {
+        let work = |group: &mut Vec<CachedBlock<T, R>>, sums: &mut Sums<T>| {
             for block in group {
                 let view = R::view(&block.original);
                 block.state.evaluate(&view, task, sums)?;
@@ -220,7 +220,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn each_group<S: Send>(
         &mut self,
         cost: usize,
-        work: impl Fn(&mut Vec<Resident<T, R>>) -> S + Sync + Send,
+        work: impl Fn(&mut Vec<CachedBlock<T, R>>) -> S + Sync + Send,
     ) -> Vec<S> {
         let workers = self.workers.if_worthwhile(cost);
         let mut slots: Vec<(&mut Vec<_>, Option<S>)> =

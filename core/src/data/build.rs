@@ -253,7 +253,7 @@ pub(crate) fn check_semidefinite<T: Scalar>(
     let mut first = 0;
     for block in blocks {
         if let Some(lane) = negative_lane(block, mean) {
-            return Err(Indefinite::new(block, lane, first + lane).error_for_reduced());
+            return Err(IndefiniteMatrix::new(block, lane, first + lane).error_for_reduced());
         }
         first += block.matrices;
     }
@@ -295,7 +295,7 @@ pub(crate) fn constants<T: Scalar>(
     let mut all = Vec::new();
     for (block, (constants, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
-            let found = Indefinite::new(block, lane, all.len() + lane);
+            let found = IndefiniteMatrix::new(block, lane, all.len() + lane);
             return Err(found.error(mean));
         }
         all.extend(constants);
@@ -349,13 +349,13 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
 
 /// A matrix that is not positive definite.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Indefinite {
+pub(crate) struct IndefiniteMatrix {
     pub matrix: usize,
     smallest_eigenvalue: f64,
     mean_eigenvalue: f64,
 }
 
-impl Indefinite {
+impl IndefiniteMatrix {
     /// Describes the matrix in one lane of a block. `matrix` is its number in the set.
     pub fn new<T: Scalar>(block: &Block<T>, lane: usize, matrix: usize) -> Self {
         let p = block.size();

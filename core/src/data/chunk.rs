@@ -20,12 +20,12 @@ use crate::threads::Workers;
 /// ```
 /// use codiag::backend::Chunk;
 /// use codiag::{MatrixSet, SetOptions, synthetic};
-/// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
-/// let (head, tail) = made.data.split_at(20 * 9);
+/// let generated = synthetic::Synthetic::new(50, 3, 0.1, 0);
+/// let (head, tail) = generated.data.split_at(20 * 9);
 /// let options = SetOptions::default();
 /// let chunks = vec![Chunk::new(head, 20, 3, 0, &options)?, Chunk::new(tail, 30, 3, 20, &options)?];
 /// // Combined, the chunks are the original set.
-/// let whole = MatrixSet::new(&made.data, 50, 3)?;
+/// let whole = MatrixSet::new(&generated.data, 50, 3)?;
 /// let part = MatrixSet::of_chunks(chunks, None, None)?;
 /// assert!((part.mean()[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())

@@ -14,7 +14,7 @@ pub use crate::choices::Criterion;
 pub use blocks::Block;
 pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
 pub(crate) use build::{
-    Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
+    IndefiniteMatrix, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
 pub(crate) use groups::packed_len;

@@ -53,8 +53,8 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// Whether B may be constrained to be orthogonal in these coordinates. This is false if the rank
-    /// was reduced by whitening the mean, because the axes are then not the channels.
+    /// Whether B may be constrained to be orthogonal in these coordinates. This is false if the
+    /// rank was reduced by whitening the mean, because the axes are then not the channels.
     pub(crate) fn allows_orthogonal(&self) -> bool {
         self.allows_orthogonal
     }
@@ -226,7 +226,7 @@ pub(crate) fn rank_by_size(values: &[f64]) -> usize {
 
 /// Whether a mean is clearly indefinite. `values` are its eigenvalues after scaling to unit
 /// diagonal.
-fn is_negative<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
+fn is_indefinite<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());
     let power = |a: usize| mean[(a, a)].real();
     let max_power = (0..mean.rows()).fold(0.0_f64, |largest, a| largest.max(power(a).abs()));

@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn resample_is_equivalent_to_weights() {
-        let made = synthetic::Synthetic::new(30, 4, 0.1, 3);
+        let generated = synthetic::Synthetic::new(30, 4, 0.1, 3);
         let own: Vec<f64> = (0..30).map(|i| f64::from(i % 7)).collect();
         let draws: Vec<f64> = (0..30).map(|i| f64::from((i * 5) % 4)).collect();
         let options = SetOptions::default().weights(own.clone());
-        let set = MatrixSet::with_options(&made.data, 30, 4, &options).unwrap();
+        let set = MatrixSet::with_options(&generated.data, 30, 4, &options).unwrap();
         let drawn = set.resampled(&draws).unwrap();
         let both = own
             .iter()
@@ -144,7 +144,7 @@ mod tests {
             .map(|(w, d)| w * d)
             .collect::<Vec<_>>();
         let options = SetOptions::default().weights(both.clone());
-        let weighted = MatrixSet::with_options(&made.data, 30, 4, &options).unwrap();
+        let weighted = MatrixSet::with_options(&generated.data, 30, 4, &options).unwrap();
         assert_eq!(drawn.len(), both.iter().filter(|w| **w > 0.0).count());
         assert!((drawn.constant() - weighted.constant()).abs() < 1e-12);
         let mut pairs = drawn

@@ -23,8 +23,8 @@ pub enum MemoryRemedy {
 }
 
 impl MemoryRemedy {
-    /// Returns the largest value of a setting from 1 to `max_value` that needs at most the available
-    /// memory.
+    /// Returns the largest value of a setting from 1 to `max_value` that needs at most the
+    /// available memory.
     pub(crate) fn largest(
         setting: Setting,
         max_value: usize,

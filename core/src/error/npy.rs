@@ -62,7 +62,8 @@ pub enum NpyError {
     },
     /// The file ends before its last number.
     #[error(
-        "the file is truncated: its shape {} needs {} numbers, but the file has {available}",
+        "the file is truncated: its shape {} needs {} numbers, but the file has {available}; \
+         write the file again",
         tuple(shape), shape.iter().product::<usize>()
     )]
     Truncated {

@@ -96,7 +96,7 @@ impl Bands {
 
     /// Returns the usable samples of every segment, or of the whole recording if there are no
     /// segments.
-    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
+    pub(super) fn spans(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
         let Some(mut segment_length) = self.segment_length else {
             return Ok(vec![usable_spans(samples, &self.bad_spans)?]);
         };
@@ -111,7 +111,7 @@ impl Bands {
         let segments = Segments::default()
             .length(segment_length)
             .bad_spans(self.bad_spans.clone());
-        segments.sfreq(self.sfreq).pieces(samples, components)
+        segments.sfreq(self.sfreq).spans(samples, components)
     }
 
     /// Returns the length of a window in samples.

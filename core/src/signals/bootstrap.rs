@@ -11,7 +11,7 @@ use super::covariance::Covariances;
 use super::cumulants::{self, FourthMoments};
 use super::lags::{add_products, symmetrize};
 use super::options::Shrinkage;
-use super::reader::{Centered, count_samples};
+use super::reader::{CenteredRecording, count_samples};
 use crate::data::needs;
 use crate::error::MemoryRemedy;
 use crate::init::SplitMix;
@@ -58,7 +58,7 @@ pub(super) struct LagSums {
 impl Blocks {
     /// Blocks of lagged covariances in the coordinates of the reader.
     pub fn from_lags(
-        centered: &Centered<'_>,
+        centered: &CenteredRecording<'_>,
         lags: &[usize],
         n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
@@ -96,7 +96,10 @@ impl Blocks {
     }
 
     /// Blocks of fourth-order cumulants in the coordinates of the reader.
-    pub fn from_cumulants(centered: &Centered<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
+    pub fn from_cumulants(
+        centered: &CenteredRecording<'_>,
+        n_jobs: Option<usize>,
+    ) -> Result<Self, Error> {
         let p = centered.dimension();
         let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
         cumulants::check_memory("the stability of JADE", p, |p| {
@@ -136,13 +139,16 @@ impl Blocks {
     }
 
     /// The matrices of a resample with the given weights of the blocks of each set.
-    fn resampled(&self, weights: &[Vec<f64>]) -> Result<Resampled, Error> {
+    fn resampled(&self, weights: &[Vec<f64>]) -> Result<ResampledMatrices, Error> {
         match self {
-            Self::Lags(sets, lags) => Resampled::lagged(sets, *lags, weights),
-            Self::Cumulants(blocks) => Resampled::fourth_order(blocks, &weights[0]),
-            Self::Spectra(spectra, windows, amounts) => {
-                Ok(Resampled::spectral(spectra, windows, amounts, &weights[0]))
-            }
+            Self::Lags(sets, lags) => ResampledMatrices::lagged(sets, *lags, weights),
+            Self::Cumulants(blocks) => ResampledMatrices::fourth_order(blocks, &weights[0]),
+            Self::Spectra(spectra, windows, amounts) => Ok(ResampledMatrices::spectral(
+                spectra,
+                windows,
+                amounts,
+                &weights[0],
+            )),
         }
     }
 
@@ -167,7 +173,7 @@ impl Blocks {
         let work = draws.len() * set.len() * p * p * p;
         add_trials(result, settings, draws.len(), observer, |settings, seen| {
             let solve = |k: usize, observer: &mut dyn Observer| -> Result<Resample, Error> {
-                let Resampled { matrices, whitener } = self.resampled(&draws[k])?;
+                let ResampledMatrices { matrices, whitener } = self.resampled(&draws[k])?;
                 let resampled = matrices.set(&options)?;
                 // A rotation needs no conversion to the coordinates of the resample.
                 let start = match &whitener {
@@ -219,7 +225,7 @@ fn draws(sizes: &[usize], count: usize) -> Vec<Vec<Vec<f64>>> {
 }
 
 /// The matrices of a resample, and its whitener if the recording is whitened.
-struct Resampled {
+struct ResampledMatrices {
     matrices: Covariances,
     whitener: Option<Whitener>,
 }
@@ -230,7 +236,7 @@ struct Whitener {
     inverse: Matrix,
 }
 
-impl Resampled {
+impl ResampledMatrices {
     /// A resample of the lagged covariances of each set.
     fn lagged(sets: &[Vec<LagSums>], lags: usize, weights: &[Vec<f64>]) -> Result<Self, Error> {
         let length = sets[0][0].sums.len() / lags;

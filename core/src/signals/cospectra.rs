@@ -76,7 +76,7 @@ fn spectra<T: Scalar>(
     options: &CovarianceOptions,
 ) -> Result<Covariances<T>, Error> {
     let p = recording.channels();
-    let pieces = bands.pieces(recording.samples(), p)?;
+    let pieces = bands.spans(recording.samples(), p)?;
     let mut estimator = SpectraEstimator::new(recording, bands, &pieces, options)?;
     estimator.check_samples::<T>(p, options.shrinkage)?;
     let powers = || {

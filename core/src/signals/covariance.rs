@@ -69,7 +69,7 @@ pub fn segment_covariances(
     segments: &Segments,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let pieces = segments.pieces(recording.samples(), recording.channels())?;
+    let pieces = segments.spans(recording.samples(), recording.channels())?;
     covariances(
         recording,
         one_matrix_per_piece(pieces),

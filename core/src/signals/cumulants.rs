@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::basis::whiten;
 use super::covariance::epoch_sets;
-use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
+use super::reader::{Buffers, CenteredRecording, Coordinates, Reader, Span, parts};
 use super::segments::usable_spans;
 use super::{Components, CovarianceOptions, Covariances, Epochs, Recording, Spans};
 use crate::data::needs;
@@ -81,7 +81,7 @@ fn estimate(
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
     options.shrinkage.check_none()?;
-    let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
+    let mut centered = CenteredRecording::new(Reader::new(recording, options.center), sets)?;
     let covariance = centered.covariance(options.n_jobs)?;
     let p = recording.channels();
     let powers = || Ok((0..p).map(|a| covariance[(a, a)]).collect());
@@ -101,7 +101,7 @@ fn estimate(
 /// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
 /// copy of the matrices.
 pub(super) fn white_cumulant_set(
-    centered: &Centered<'_>,
+    centered: &CenteredRecording<'_>,
     n_jobs: Option<usize>,
     options: &SetOptions,
 ) -> Result<MatrixSet, Error> {
@@ -234,7 +234,7 @@ impl FourthMoments {
     const K_PER_TABLE: usize = 4;
 
     /// The means over the samples of all sets.
-    pub fn means(centered: &Centered<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
+    pub fn means(centered: &CenteredRecording<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
         let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
         let mut moments = Self::sums(centered, &spans, n_jobs)?;
         moments.scale(1.0 / centered.samples() as f64);
@@ -243,7 +243,7 @@ impl FourthMoments {
 
     /// The sums over the samples of spans.
     pub fn sums(
-        centered: &Centered<'_>,
+        centered: &CenteredRecording<'_>,
         spans: &[Span],
         n_jobs: Option<usize>,
     ) -> Result<Self, Error> {

@@ -6,7 +6,7 @@ use super::basis::Basis;
 use super::bootstrap::Blocks;
 use super::cospectra::SpectraEstimator;
 use super::covariance::{CovarianceEstimator, PortionOf, one_matrix_per_piece};
-use super::reader::{Centered, Reader};
+use super::reader::{CenteredRecording, Reader};
 use super::{
     Bands, Components, Contrast, CovarianceOptions, Recording, SegmentLength, Segments,
     SeparabilityMargin, Separation, SeparationResult, Spans, cumulants, lags,
@@ -44,7 +44,7 @@ impl Separation {
         loop {
             let count = Cell::new(0);
             let matrices = |components: usize| {
-                let pieces = segments.pieces(recording.samples(), components)?;
+                let pieces = segments.spans(recording.samples(), components)?;
                 count.set(pieces.len());
                 Ok(one_matrix_per_piece(pieces))
             };
@@ -139,7 +139,7 @@ impl Separation {
         observer: &mut dyn Observer,
     ) -> Result<SeparationResult, Error> {
         self.shrinkage.check_none()?;
-        let mut centered = Centered::new(Reader::new(recording, self.center), sets)?;
+        let mut centered = CenteredRecording::new(Reader::new(recording, self.center), sets)?;
         let basis = self.basis(centered.covariance(self.n_jobs)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();

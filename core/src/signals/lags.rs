@@ -1,7 +1,7 @@
 //! Lagged covariance matrices.
 
 use super::covariance::{epoch_sets, one_matrix_per_piece};
-use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
+use super::reader::{Buffers, CenteredRecording, Coordinates, Reader, Span, parts};
 use super::{
     CovarianceOptions, Covariances, Epochs, Recording, SegmentLength, Segments, Spans, invalid,
 };
@@ -79,7 +79,7 @@ pub fn lagged_covariances(
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let segments = &lags.segments;
-    let pieces = segments.pieces(recording.samples(), recording.channels())?;
+    let pieces = segments.spans(recording.samples(), recording.channels())?;
     estimate(
         recording,
         &one_matrix_per_piece(pieces),
@@ -111,7 +111,7 @@ fn estimate(
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     options.shrinkage.check_none()?;
-    let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
+    let mut centered = CenteredRecording::new(Reader::new(recording, options.center), sets)?;
     let powers = || centered.powers();
     if let Some(factors) = options.scale.factors(recording.channels(), powers)? {
         centered.reader.coordinates = Coordinates::Scaled(factors);
@@ -121,7 +121,7 @@ fn estimate(
 
 /// The lagged covariances of each set of pieces in the coordinates of the reader.
 pub(super) fn lagged(
-    centered: &Centered<'_>,
+    centered: &CenteredRecording<'_>,
     lags: &[usize],
     n_jobs: Option<usize>,
 ) -> Result<Covariances, Error> {
@@ -152,7 +152,11 @@ pub(super) fn lagged(
 }
 
 /// Fails if the matrices and the samples of one read do not fit into memory.
-fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
+fn check_memory(
+    centered: &CenteredRecording<'_>,
+    lags: usize,
+    largest: usize,
+) -> Result<(), Error> {
     let (p, sets) = (centered.dimension(), centered.sets.len());
     let per_read = centered.samples().min(samples_per_read(centered, largest));
     let samples = Memory::of_numbers(&[2, p, per_read.saturating_add(largest)]);
@@ -165,13 +169,13 @@ fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<
 
 /// Number of samples per read. It is at least four times the largest lag, since the samples up to
 /// that lag after the end are read twice.
-fn samples_per_read(centered: &Centered<'_>, largest: usize) -> usize {
+fn samples_per_read(centered: &CenteredRecording<'_>, largest: usize) -> usize {
     centered.samples_per_span().max(largest.saturating_mul(4))
 }
 
 /// Adds Σ_t x_{t+τ} x_tᵀ to the sums of each lag τ.
 pub(super) fn add_products(
-    centered: &Centered<'_>,
+    centered: &CenteredRecording<'_>,
     spans: &[Span],
     lags: &[usize],
     largest: usize,

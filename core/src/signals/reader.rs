@@ -280,7 +280,7 @@ pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> us
 }
 
 /// A recording whose pieces are centered by their means, and can be read in any order.
-pub(super) struct Centered<'a> {
+pub(super) struct CenteredRecording<'a> {
     /// The reader. Its coordinates may be changed, since `means` refers to channels.
     pub reader: Reader<'a>,
     /// The spans of each set of pieces.
@@ -289,7 +289,7 @@ pub(super) struct Centered<'a> {
     means: Vec<Vec<f64>>,
 }
 
-impl<'a> Centered<'a> {
+impl<'a> CenteredRecording<'a> {
     /// Computes the means of all pieces.
     pub fn new(reader: Reader<'a>, sets: &[Vec<Spans>]) -> Result<Self, Error> {
         let channels = reader.recording.channels();

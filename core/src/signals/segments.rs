@@ -18,7 +18,7 @@ pub type Spans = Vec<Range<usize>>;
 /// ```
 /// use codiag::signals::{SegmentLength, Segments};
 /// let third = |length| {
-///     let segments = Segments::default().length(length).pieces(100, 4)?;
+///     let segments = Segments::default().length(length).spans(100, 4)?;
 ///     Ok::<_, codiag::Error>(segments[2].clone())
 /// };
 /// assert_eq!(third(SegmentLength::Count(4))?, [50..75]);
@@ -74,15 +74,15 @@ fn length_error(value: &str) -> Error {
 /// use codiag::signals::{SegmentLength, Segments};
 ///
 /// let halves = Segments::default().length(SegmentLength::Count(2));
-/// assert_eq!(halves.pieces(100, 4)?, [vec![0..50], vec![50..100]]);
+/// assert_eq!(halves.spans(100, 4)?, [vec![0..50], vec![50..100]]);
 ///
 /// // Bad spans are removed first. The remaining samples are divided like one recording.
 /// let without_bad = halves.bad_spans(vec![40..60]);
-/// assert_eq!(without_bad.pieces(100, 4)?, [vec![0..40], vec![60..100]]);
+/// assert_eq!(without_bad.spans(100, 4)?, [vec![0..40], vec![60..100]]);
 ///
 /// // The default length is 0.25 s, if that is long enough for the matrices.
 /// let minute = Segments::default().sfreq(600.0);
-/// assert_eq!(minute.pieces(36_000, 40)?.len(), 240);
+/// assert_eq!(minute.spans(36_000, 40)?.len(), 240);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -135,12 +135,12 @@ impl Segments {
             .clamp(1, samples.max(1))
     }
 
-    /// The samples of every segment. The number of components is used for [`SegmentLength::Auto`]
-    /// only.
+    /// Returns the spans of samples of every segment. The number of components is used only for
+    /// [`SegmentLength::Auto`].
     ///
     /// # Errors
     /// If a field is out of its range, or there are too few samples for one segment.
-    pub fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
+    pub fn spans(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
         if !(0.0..1.0).contains(&self.overlap) {
             let expected = Expected::Below(0.0, 1.0);
             return Err(Error::setting(Setting::Overlap, expected, self.overlap));

@@ -98,17 +98,17 @@ fn newton_reaches_the_reference_losses_with_every_backend() {
         for (orthogonal, expected) in [(false, case.loss), (true, case.orthogonal_loss)] {
             for (backend, solve) in BACKENDS {
                 let name = format!("{} from {backend}, orthogonal: {orthogonal}", case.name);
-                let found = solve(&case.data, &settings(orthogonal));
-                assert!(found.status.is_converged(), "{name}");
-                let off = (found.loss - expected).abs();
+                let result = solve(&case.data, &settings(orthogonal));
+                assert!(result.status.is_converged(), "{name}");
+                let off = (result.loss - expected).abs();
                 assert!(
                     off <= LOSS_TOLERANCE * expected + 1e-12,
                     "{name}: the loss is {}, expected {expected}",
-                    found.loss
+                    result.loss
                 );
                 // Loss and gradient at the returned B.
-                let at_b = Evaluation::at(&set, &found.b).unwrap();
-                let error = (at_b.loss - found.loss).abs();
+                let at_b = Evaluation::at(&set, &result.b).unwrap();
+                let error = (at_b.loss - result.loss).abs();
                 assert!(error <= 1e-10 * (1.0 + expected), "{name}: {error:e}");
                 if !orthogonal {
                     let g = &at_b.gradient;
@@ -129,8 +129,8 @@ fn first_steps_agree_between_backends() {
             .max_iter(3);
         let expected = from_memory(&case.data, &settings);
         for (backend, solve) in &BACKENDS[1..] {
-            let found = solve(&case.data, &settings);
-            let off = (found.loss - expected.loss).abs();
+            let result = solve(&case.data, &settings);
+            let off = (result.loss - expected.loss).abs();
             let name = case.name;
             assert!(
                 off <= 1e-9 * expected.loss,

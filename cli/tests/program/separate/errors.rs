@@ -9,8 +9,8 @@ use crate::Array;
 
 #[test]
 fn invalid_input_gives_one_line_of_error() {
-    let made = nonstationary(10, 10, 100, 7);
-    let dir = dir(&made);
+    let generated = nonstationary(10, 10, 100, 7);
+    let dir = dir(&generated);
     dir.write("file", "");
     dir.write("recording.fif", "fif");
     dir.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
@@ -175,7 +175,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "cut.npy",
-        "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but only 3",
+        "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but the file has 3",
     ),
     (
         "recording.npy --lags 1:3",

@@ -46,8 +46,8 @@ pub use worker::Worker;
 /// use codiag::backend::Chunk;
 /// use codiag::{SetOptions, synthetic};
 ///
-/// let made = synthetic::Synthetic::complex(10, 3, 0.1, 0);
-/// let chunk = Chunk::new(&made.data, 10, 3, 0, &SetOptions::default())?;
+/// let generated = synthetic::Synthetic::complex(10, 3, 0.1, 0);
+/// let chunk = Chunk::new(&generated.data, 10, 3, 0, &SetOptions::default())?;
 /// assert!(is_complex(&Worker::of_chunks(vec![chunk], None, None)?.describe()));
 /// # Ok::<(), codiag::Error>(())
 /// ```

@@ -19,9 +19,9 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// use codiag::cluster::Worker;
 /// use codiag::backend::Chunk;
 ///
-/// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
+/// let generated = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// // Matrices 20 to 59 of the set.
-/// let chunk = Chunk::new(&made.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
+/// let chunk = Chunk::new(&generated.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
 /// let worker = Worker::of_chunks(vec![chunk], None, Some(1))?;
 /// assert_eq!((worker.len(), worker.dimension()), (40, 4));
 /// assert_eq!(worker.respond(b"not a request"), Err(codiag::Error::InvalidRequest));

@@ -22,8 +22,8 @@ const SEPARATE_READ_FROM: usize = 4096;
 /// let folder = std::env::temp_dir().join("codiag-example-of-matrix-file");
 /// std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("covariances.f64");
-/// let made = synthetic::Synthetic::new(10, 3, 0.1, 0);
-/// let bytes: Vec<u8> = made.data.iter().flat_map(|x| x.to_le_bytes()).collect();
+/// let generated = synthetic::Synthetic::new(10, 3, 0.1, 0);
+/// let bytes: Vec<u8> = generated.data.iter().flat_map(|x| x.to_le_bytes()).collect();
 /// std::fs::write(&path, bytes)?;
 ///
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 10, 3)?;

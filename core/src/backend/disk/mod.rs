@@ -40,8 +40,8 @@ use pass::{Summation, pass};
 /// use codiag::diagonalize_with_backend;
 /// use codiag::{Matrix, MatrixFile, OnDisk, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-on-disk-{}.f64", std::process::id()));
-/// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);
-/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+/// # let generated = synthetic::Synthetic::new(2000, 4, 0.1, 0);
+/// # std::fs::write(&path, generated.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 ///
 /// // 2000 matrices of 4×4 numbers. For a .npy file, MatrixFile::open reads the shape from its header.
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 2000, 4)?;
@@ -122,7 +122,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         }
         let rows = if with_tables { self.summary.len } else { 0 };
         let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
-        let capacity = self.blocks.recipe.capacity;
+        let capacity = self.blocks.selection.capacity;
         let places = powers.chunks_mut(capacity * p);
         let places: Vec<Mutex<(&mut [f64], &mut [f64])>> = places
             .zip(constants.chunks_mut(capacity))

@@ -13,14 +13,14 @@ use crate::linalg::{Matrix, Scalar, Triangle, reals};
 /// taken in the order c … p−1, 0 … c−1, and every row of coefficients is stored twice, with the
 /// positive and then with the negative sign. The coefficients of column c are then the 2p numbers
 /// from index 2c on.
-pub(super) struct Left<'a, R: Real = f64> {
+pub(super) struct LeftFactor<'a, R: Real = f64> {
     numbers: Cow<'a, [R]>,
     planes: usize,
     rows: usize,
     columns: usize,
 }
 
-impl<'a, R: Real> Left<'a, R> {
+impl<'a, R: Real> LeftFactor<'a, R> {
     pub fn new<T: Scalar>(m: &'a Matrix<T>) -> Self {
         let (rows, columns) = (m.rows(), m.columns());
         let numbers = if T::PLANES == 1 {

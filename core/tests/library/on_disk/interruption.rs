@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn read_observer_sees_the_bytes_read_and_can_stop_the_solve() {
     let (n, p) = (6000, 24);
-    let made = Synthetic::new(n, p, 0.1, 1);
-    let npy = Npy::double(&made.data, n, p);
+    let generated = Synthetic::new(n, p, 0.1, 1);
+    let npy = Npy::double(&generated.data, n, p);
     let file_bytes = (n * p * p * 8) as u64;
     let seen = std::sync::Mutex::new(Vec::new());
     let stop = AtomicUsize::new(0);
@@ -44,8 +44,8 @@ fn read_observer_sees_the_bytes_read_and_can_stop_the_solve() {
 
 #[test]
 fn read_observer_that_stops_after_convergence_keeps_the_result() {
-    let made = Synthetic::new(500, 6, 0.2, 3);
-    let npy = Npy::double(&made.data, 500, 6);
+    let generated = Synthetic::new(500, 6, 0.2, 3);
+    let npy = Npy::double(&generated.data, 500, 6);
     let converged = AtomicUsize::new(0);
     let read_observer = |_: &ReadProgress| {
         if converged.load(Ordering::Relaxed) == 1 {
@@ -67,6 +67,6 @@ fn read_observer_that_stops_after_convergence_keeps_the_result() {
     assert_eq!(result.status, Status::Converged);
     // Powers and residuals need another data pass, which was stopped.
     assert!(result.powers.rows() == 0 && result.residuals.is_empty());
-    let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
+    let expected = diagonalize(&generated.set().unwrap(), &settings).unwrap();
     assert!((result.loss - expected.loss).abs() < 1e-10);
 }

@@ -80,9 +80,9 @@ fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
-fn assert_close(found: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
+fn assert_close(actual: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
     let scale = expected.norm();
-    for (x, y) in found.as_slice().iter().zip(expected.as_slice()) {
+    for (x, y) in actual.as_slice().iter().zip(expected.as_slice()) {
         assert!((x - y).abs() <= tolerance * scale, "{case}: {x} {y}");
     }
 }
@@ -106,19 +106,19 @@ fn without_hessian_memory(settings: &Settings) -> Settings {
 /// Asserts that two solves reach one minimum and take equal first steps: `first_steps` bounds the
 /// relative difference of the losses in the first three iterations.
 fn assert_results_agree(
-    found: &Diagonalization,
+    actual: &Diagonalization,
     expected: &Diagonalization,
     first_steps: f64,
     case: &str,
 ) {
-    assert_eq!(found.status, expected.status, "{case}");
-    let difference = (found.loss - expected.loss).abs();
+    assert_eq!(actual.status, expected.status, "{case}");
+    let difference = (actual.loss - expected.loss).abs();
     assert!(difference < 1e-11, "{case}: {difference:e}");
-    assert_close(&found.b, &expected.b, SAME_MINIMUM, case);
-    assert_close(&found.a, &expected.a, SAME_MINIMUM, case);
+    assert_close(&actual.b, &expected.b, SAME_MINIMUM, case);
+    assert_close(&actual.a, &expected.a, SAME_MINIMUM, case);
     // With several starts, the history is that of the best one, and starts may tie.
     let one_start = expected.start_losses.len() == 1;
-    let histories = found.history.iter().zip(&expected.history).take(3);
+    let histories = actual.history.iter().zip(&expected.history).take(3);
     for (x, y) in histories.filter(|_| one_start) {
         let (difference, iteration) = ((x.loss - y.loss).abs(), y.iteration);
         assert!(
@@ -126,9 +126,9 @@ fn assert_results_agree(
             "{case}: the losses differ by {difference:e} at iteration {iteration}"
         );
     }
-    if found.powers.rows() > 0 {
-        assert_close(&found.powers, &expected.powers, SAME_MINIMUM, case);
-        for (x, y) in found.residuals.iter().zip(&expected.residuals) {
+    if actual.powers.rows() > 0 {
+        assert_close(&actual.powers, &expected.powers, SAME_MINIMUM, case);
+        for (x, y) in actual.residuals.iter().zip(&expected.residuals) {
             assert!((x - y).abs() < 10.0 * SAME_MINIMUM, "{case}: {x} {y}");
         }
     }
