@@ -176,7 +176,7 @@ pub struct Separate {
 }
 
 fn parse_length(text: &str) -> Result<SegmentLength, String> {
-    let expected = "expected a whole number of samples, or a time such as 0.25s or 250ms";
+    let expected = "expected an integer number of samples, or a time such as 0.25s or 250ms";
     text.parse().map_err(|_| expected.to_owned())
 }
 

@@ -64,7 +64,7 @@ impl FromStr for SegmentLength {
 
 /// The error of an invalid length of segments.
 fn length_error(value: &str) -> Error {
-    let expected = "a whole number of samples, or a time such as \"0.25s\" or \"250ms\"";
+    let expected = "an integer number of samples, or a time such as \"0.25s\" or \"250ms\"";
     invalid(Setting::SegmentLength, expected, value)
 }
 
@@ -203,7 +203,7 @@ impl Segments {
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
             let value = format!("{shown} for {total} samples");
-            let expected = "at least 1 sample and at most as many as there are";
+            let expected = "at least 1 sample and at most the number of usable samples";
             return Err(invalid(Setting::SegmentLength, expected, value));
         }
         let starts = (0..=total - length).step_by(step(length, self.overlap));

@@ -107,7 +107,7 @@ const ERRORS: [(&str, &str); 34] = [
     ("recording.npy --bands 1-4", "--bands requires --sfreq"),
     (
         "recording.npy --segment-length 1.5",
-        "expected a whole number of samples, or a time such as 0.25s",
+        "expected an integer number of samples, or a time such as 0.25s",
     ),
     (
         "recording.npy --segment-length 0.25s",

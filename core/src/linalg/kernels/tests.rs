@@ -375,17 +375,17 @@ fn combinations<T: Scalar>() {
         let terms = matrices.iter().zip(&w).map(|(d, w)| d[(p - 1, 0)] * *w);
         assert_near(entry::<T>(p, &mean, 1, (p - 1, 0), 0), terms.sum());
         let count = 2 * LANES;
-        let probes: Vec<f64> = (0..count * rows).map(number).collect();
+        let sketch: Vec<f64> = (0..count * rows).map(number).collect();
         let mut out = vec![0.0; count * lanes];
-        correlate_many(&entries, lanes, &probes, &mut out);
+        correlate_many(&entries, lanes, &sketch, &mut out);
         for k in 0..count {
             let left: f64 = out[k * lanes..][..lanes]
                 .iter()
                 .zip(&w)
                 .map(|(x, w)| x * w)
                 .sum();
-            let probe = &probes[k * rows..][..rows];
-            let right: f64 = mean.iter().zip(probe).map(|(x, s)| x * s).sum();
+            let test_matrix = &sketch[k * rows..][..rows];
+            let right: f64 = mean.iter().zip(test_matrix).map(|(x, s)| x * s).sum();
             assert_close(left, right);
         }
         // The second group has twice the coefficients of the first.

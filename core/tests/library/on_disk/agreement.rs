@@ -266,10 +266,10 @@ fn real_files_can_be_read_as_complex_but_not_the_reverse() {
         npy.open().read_set(&SetOptions::default()).err(),
         OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).err(),
     ] {
-        let words = error.unwrap().to_string();
+        let message = error.unwrap().to_string();
         assert!(
-            words.ends_with("the numbers are complex (c16), but real numbers are needed"),
-            "{words}"
+            message.ends_with("the numbers are complex (c16), but real numbers are needed"),
+            "{message}"
         );
     }
 }
