@@ -20,8 +20,8 @@ function [B, info] = codiag(C, varargin)
 %   'orthogonal'    whether B is constrained to be orthogonal: common principal components (default:
 %                   false)
 %   'n_components'  number of components: [] (default) for p; 'auto' for the rank of the mean
-%                   matrix; or a number up to p, for a projection of the matrices on as many leading
-%                   dimensions of the mean
+%                   matrix; or a number up to p, for a projection of the matrices on this number of
+%                   leading dimensions of the mean
 %   'shrinkage'     shrinkage s from 0 (default) to 1: each matrix is replaced by (1 - s) * C + s *
 %                   trace(C) / p * eye(p)
 %   'symmetrize'    whether each matrix is replaced by its symmetric part (default: false, asymmetry

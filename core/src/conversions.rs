@@ -49,7 +49,7 @@ mod with_ndarray {
     }
 
     impl<T: Scalar> MatrixSet<T> {
-        /// Makes a set from an array of shape (n, p, p). Needs the feature `ndarray`.
+        /// Creates a set from an array of shape (n, p, p). Requires the feature `ndarray`.
         ///
         /// ```
         /// use codiag::{MatrixSet, SetOptions, Settings, diagonalize, synthetic::Synthetic};

@@ -1,6 +1,6 @@
 //! Sums over chunks of matrices, for backends that receive their matrices in pieces.
 
-use super::block_state::{BlockState, View};
+use super::block_state::{BlockState, BlockView};
 use super::cache_keys::Reuse;
 use super::task::Task;
 use super::{Chunk, Request, Sums};
@@ -38,7 +38,7 @@ impl<T: Scalar> Sums<T> {
         let (mut state, mut part) = (BlockState::default(), Self::default());
         part.begin(request, p);
         for block in chunk.blocks() {
-            state.evaluate(&View::of(block), &task, &mut part)?;
+            state.evaluate(&BlockView::of(block), &task, &mut part)?;
         }
         self.add_multiple(fraction, &part, task.with_hessian);
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block_state::View;
+use super::block_state::BlockView;
 use super::cache_keys::CacheKeys;
 use super::request::{Request, Sums};
 use super::resident::{Blocks, CachedBlock};
@@ -171,7 +171,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         self.blocks.each_group(cost, |group| {
             for block in group {
                 let original = Arc::clone(&block.original);
-                block.state.transform(&View::of(&original), &task);
+                block.state.transform(&BlockView::of(&original), &task);
             }
         });
         self.blocks

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::block_state::{BlockState, View};
+use super::block_state::{BlockState, BlockView};
 use super::cache_keys::CacheKeys;
 use super::hessian::RowPrecision;
 use super::request::{Request, Sums, Tables};
@@ -22,14 +22,14 @@ use crate::threads::Workers;
 pub(super) trait Precision: RowPrecision {
     type Block<T: Scalar>: Send + Sync;
 
-    fn view<T: Scalar>(block: &Self::Block<T>) -> View<'_, T, Self>;
+    fn view<T: Scalar>(block: &Self::Block<T>) -> BlockView<'_, T, Self>;
 }
 
 impl Precision for f64 {
     type Block<T: Scalar> = Block<T>;
 
-    fn view<T: Scalar>(block: &Block<T>) -> View<'_, T> {
-        View::of(block)
+    fn view<T: Scalar>(block: &Block<T>) -> BlockView<'_, T> {
+        BlockView::of(block)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block_state::{BlockState, View};
+use super::block_state::{BlockState, BlockView};
 use super::request::{Request, Sums};
 use super::resident::{Blocks, CachedBlock, Precision};
 use super::{Backend, Capabilities, Summary};
@@ -42,8 +42,8 @@ impl<T: Scalar> Backend<T> for InSinglePrecision<T> {
 impl Precision for f32 {
     type Block<T: Scalar> = SingleBlock;
 
-    fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
-        View {
+    fn view<T: Scalar>(block: &SingleBlock) -> BlockView<'_, T, f32> {
+        BlockView {
             p: block.p,
             // There are no original matrices: points are reached by updates from the identity.
             entries: &[],

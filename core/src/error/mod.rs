@@ -206,11 +206,11 @@ pub enum Error {
         /// Number of samples needed.
         needed: usize,
     },
-    /// The memory budget is too small for a single block of matrices.
+    /// The memory limit is too small for a single block of matrices.
     Memory {
-        /// The smallest sufficient budget.
+        /// The smallest sufficient memory limit.
         smallest: Memory,
-        /// The budget received.
+        /// The memory limit received.
         given: Memory,
     },
     /// A computation needs more memory than is available. Nothing has been allocated yet.

@@ -86,7 +86,7 @@ impl<T: Scalar> State<'_, '_, T> {
 
     fn count_failed_confirmation(&mut self) {
         if self.gradient_norm() > self.settings.tol {
-            self.failed_confirmations += 1;
+            self.failed_verifications += 1;
         }
     }
 

@@ -23,8 +23,8 @@ const P: usize = 40;
 /// Relative tolerance; the minima found on the MEG sets differ by up to 0.2 %.
 const LOSS_TOLERANCE: f64 = 5e-3;
 
-/// Memory budget for solves from disk: about the smallest that suffices.
-const BUDGET: Memory = Memory(6_000_000);
+/// Memory limit for solves from disk: about the smallest that suffices.
+const MEMORY_LIMIT: Memory = Memory(6_000_000);
 
 /// A data set of the paper with the losses at its minima over all B and over orthogonal B.
 struct Case {
@@ -65,7 +65,7 @@ fn from_memory(data: &[f64], settings: &Settings) -> Diagonalization {
 
 fn from_disk(data: &[f64], settings: &Settings) -> Diagonalization {
     let npy = Npy::double(data, N, P);
-    let mut set = OnDisk::new(npy.open(), BUDGET, &SetOptions::default()).unwrap();
+    let mut set = OnDisk::new(npy.open(), MEMORY_LIMIT, &SetOptions::default()).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }

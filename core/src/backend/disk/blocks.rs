@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::file::MatrixFile;
-use super::plan::{Needs, Plan};
+use super::plan::{Plan, PlanInput};
 use crate::data::Criterion;
 use crate::data::build::{IndefiniteMatrix, negative_lane};
 use crate::data::{Block, groups};
@@ -83,12 +83,12 @@ impl<T> MaybeKept<'_, T> {
 }
 
 impl<T: Scalar> Blocks<T> {
-    /// Plans the blocks of a selection for a memory budget and at most this number of threads.
+    /// Plans the blocks of a selection for a memory limit and at most this number of threads.
     pub fn new(selection: Selection<T>, memory: Memory, threads: usize) -> Result<Self, Error> {
         let (n, capacity) = (selection.len(), selection.capacity);
         let dimension = selection.dimension();
         let file = Arc::clone(&selection.file);
-        let needs = Needs {
+        let needs = PlanInput {
             fitted: selection.criterion.is_least_squares(),
             n,
             planes: T::PLANES,

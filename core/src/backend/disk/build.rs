@@ -37,7 +37,7 @@ impl OnDisk<'static> {
     ///
     /// # Errors
     /// If the matrices are not all finite, symmetric and, for the likelihood, positive definite; if
-    /// the options are invalid; or if the budget is too small. The error names the file.
+    /// the options are invalid; or if the memory limit is too small. The error names the file.
     pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
         Self::new_with_observer(file, memory, options, unobserved)
     }
@@ -195,7 +195,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             capacity: Block::<T>::capacity(self.dimension()),
             ..whole.clone()
         };
-        // The sample gets the whole budget.
+        // The sample gets the whole memory limit.
         self.line = None;
         self.blocks.clear();
         let blocks = Blocks::new(selection, self.memory, self.threads)?;

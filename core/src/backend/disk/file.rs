@@ -1,7 +1,7 @@
 //! A file of matrices, read in pieces by position.
 //!
 //! The file is not mapped into memory: mapped pages count as resident memory and would exceed the
-//! budget, and a mapped file that is truncated during a solve would end the process.
+//! memory limit, and a mapped file that is truncated during a solve would end the process.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Backend whose matrices stay in a file, within a memory budget.
+//! Backend whose matrices stay in a file, within a memory limit.
 //!
 //! Every request reads the Cⁱ and transforms them by B. Blocks, groups and kernels are those of a
 //! set in memory. Results differ only by rounding errors: in memory, the Dⁱ are updated from point
@@ -20,7 +20,7 @@ pub use pass::{ReadObserver, ReadProgress};
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::block_state::{BlockState, View, line_point_of_table};
+use super::block_state::{BlockState, BlockView, line_point_of_table};
 use super::cache_keys::Reuse;
 use super::request::{Request, Sums, Tables};
 use super::task::Task;
@@ -32,7 +32,7 @@ use crate::{Error, Memory};
 use blocks::Blocks;
 use pass::{Summation, pass};
 
-/// Matrices in a file, read in parts within a memory budget. Complex matrices are opened by
+/// Matrices in a file, read in parts within a memory limit. Complex matrices are opened by
 /// [`OnDisk::complex`].
 ///
 /// ```
@@ -53,9 +53,10 @@ use pass::{Summation, pass};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The budget includes all memory that grows with the number or the size of the matrices, but not
-/// the constant memory of a program. [`Diagonalization::powers`](crate::Diagonalization::powers)
-/// and [`residuals`](crate::Diagonalization::residuals) are left empty if they do not fit.
+/// The memory limit includes all memory that grows with the number or the size of the matrices, but
+/// not the constant memory of a program.
+/// [`Diagonalization::powers`](crate::Diagonalization::powers) and
+/// [`residuals`](crate::Diagonalization::residuals) are left empty if they do not fit.
 /// [`Method::Pham`](crate::Method::Pham), which needs p²/2 data passes per iteration, is not
 /// supported.
 pub struct OnDisk<'w, T = f64> {
@@ -68,7 +69,7 @@ pub struct OnDisk<'w, T = f64> {
     line: Option<LineTables<T>>,
 }
 
-/// Diagonals along a search direction, for the blocks whose tables fit into the memory budget.
+/// Diagonals along a search direction, for the blocks whose tables fit into the memory limit.
 struct LineTables<T> {
     b: Matrix<T>,
     e: Matrix<T>,
@@ -152,7 +153,7 @@ impl<T: Scalar> OnDisk<'_, T> {
                         return sums.add_line_point(0, point);
                     }
                     let block = block.expect("a block without a table is read");
-                    let view = View::of(block);
+                    let view = BlockView::of(block);
                     let evaluated = state.evaluate(&view, task, sums);
                     evaluated.expect("all requests are supported in double precision");
                     if let Some(place) = lines.get(k) {

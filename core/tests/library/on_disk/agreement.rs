@@ -49,7 +49,7 @@ fn every_method_and_option_agrees_with_memory() {
     ];
     for (name, options, settings) in cases {
         let set = MatrixSet::with_options(&generated.data, n, p, &options).unwrap();
-        let smallest = smallest_budget(npy.open(), &options);
+        let smallest = smallest_memory_limit(npy.open(), &options);
         for settings in [settings.clone(), without_hessian_memory(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [smallest, Memory(2 * smallest.0), Memory(1 << 30)] {
@@ -97,7 +97,7 @@ fn rank_deficient_set_is_reduced_as_in_memory() {
     let set = MatrixSet::with_options(&embedded, n, p, &options).unwrap();
     let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
-    for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
+    for memory in [smallest_memory_limit(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &settings);
         assert_eq!(found.b.rows(), r);
         assert_results_agree(&found, &expected, ROUNDING, "rank auto");
@@ -125,7 +125,7 @@ fn all_set_sizes_agree_with_memory() {
             let single = p >= 20 && settings.hessian_memory > 0;
             let first_steps = if single { SINGLE_PRECISION } else { ROUNDING };
             let expected = diagonalize(&generated.set().unwrap(), &settings).unwrap();
-            for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
+            for memory in [smallest_memory_limit(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_results_agree(
                     &found,
@@ -139,7 +139,7 @@ fn all_set_sizes_agree_with_memory() {
 }
 
 #[test]
-fn results_are_bitwise_equal_for_all_threads_and_budgets() {
+fn results_are_bitwise_equal_for_all_threads_and_memory_limits() {
     let (n, p) = (2000, 20);
     let generated = Synthetic::new(n, p, 0.1, 2);
     let npy = Npy::double(&generated.data, n, p);
@@ -148,7 +148,7 @@ fn results_are_bitwise_equal_for_all_threads_and_budgets() {
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));
-    let smallest = smallest_budget(npy.open(), &SetOptions::default());
+    let smallest = smallest_memory_limit(npy.open(), &SetOptions::default());
     for (threads, memory) in [
         (2, 1 << 30),
         (3, 3 * smallest.0),
@@ -198,7 +198,7 @@ fn other_precisions_and_byte_orders_are_read() {
     ];
     for npy in files {
         let options = SetOptions::default();
-        let smallest = smallest_budget(npy.open(), &options);
+        let smallest = smallest_memory_limit(npy.open(), &options);
         let found = solve(&npy, smallest, &options, &settings);
         assert_results_agree(&found, &expected, ROUNDING, "another type");
         let in_memory = npy.open().read_set(&options).unwrap();
@@ -248,7 +248,7 @@ fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
             let pairs = result.b.as_slice().iter().zip(expected.b.as_slice());
             let difference = pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm()));
             assert!(difference < SAME_MINIMUM * expected.b.norm(), "{descr}");
-            // Results are bitwise equal for all budgets and thread counts.
+            // Results are bitwise equal for all memory limits and thread counts.
             assert!(last.is_none_or(|last| last == result.b), "{descr}");
             last = Some(result.b);
         }

@@ -19,7 +19,7 @@ fn read_observer_sees_the_bytes_read_and_can_stop_the_solve() {
         }
     };
     let options = SetOptions::default().n_jobs(Some(1));
-    let memory = smallest_budget(npy.open(), &options);
+    let memory = smallest_memory_limit(npy.open(), &options);
     let mut set = OnDisk::new_with_observer(npy.open(), memory, &options, read_observer).unwrap();
     // Enough data passes for the read observer to be called.
     let settings = Settings::default().hessian_memory(0).tol(1e-14);

@@ -1,4 +1,4 @@
-//! Sets that stay in a file: agreement with sets in memory for any memory budget, errors, and
+//! Sets that stay in a file: agreement with sets in memory for any memory limit, errors, and
 //! interruption.
 
 mod agreement;
@@ -64,8 +64,8 @@ fn silent(_: &Record, _: &Matrix) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The smallest memory budget that suffices for a file.
-fn smallest_budget(file: MatrixFile, options: &SetOptions) -> Memory {
+/// The smallest memory limit that suffices for a file.
+fn smallest_memory_limit(file: MatrixFile, options: &SetOptions) -> Memory {
     match OnDisk::new(file, Memory(1), options).err() {
         Some(Error::File { error, .. }) => match *error {
             Error::Memory { smallest, .. } => smallest,
