@@ -161,7 +161,10 @@ pub(crate) unsafe fn read<T: VersionedStruct>(given: *const T, defaults: T) -> R
 /// `out` is null, or points to as many writable bytes as its first field states.
 pub(crate) unsafe fn write<T: VersionedStruct>(out: *mut T, value: T) -> Result<(), Failure> {
     if out.is_null() {
-        return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
+        return Err(Failure::argument(format!(
+            "the pointer to the {} is NULL; pass the address of a struct",
+            T::NAME
+        )));
     }
     // SAFETY: the first field is readable, as the caller guarantees; the read does not need
     // alignment.
@@ -186,7 +189,10 @@ pub(crate) unsafe fn write<T: VersionedStruct>(out: *mut T, value: T) -> Result<
 pub(crate) unsafe fn init<T: VersionedStruct>(out: *mut T, size: usize, defaults: T) -> c_int {
     guard(|| {
         if out.is_null() {
-            return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
+            return Err(Failure::argument(format!(
+                "the pointer to the {} is NULL; pass the address of a struct",
+                T::NAME
+            )));
         }
         check_size::<T>(size)?;
         // SAFETY: `size` bytes are readable in `defaults` and writable in `out`.

@@ -196,7 +196,7 @@ pub unsafe extern "C" fn codiag_diagonalize(
         // SAFETY: null or a writable pointer, as the caller guarantees.
         let result = unsafe { result.as_mut() };
         let result = result
-            .ok_or_else(|| Failure::argument("the pointer to the new codiag_result is NULL"))?;
+            .ok_or_else(|| Failure::argument("the pointer to the new codiag_result is NULL; pass the address of a codiag_result *"))?;
         *result = ptr::null_mut();
         // SAFETY: null or a valid set, as the caller guarantees.
         let set = unsafe { handle(set, "set") }?;

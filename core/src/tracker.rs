@@ -135,7 +135,7 @@ pub struct Tracker<T = f64> {
     b: Option<Matrix<T>>,
 }
 
-/// A matrix of the window with its own weight.
+/// Matrix of the window, with its weight u_i before decay.
 #[derive(Clone, Debug)]
 struct WeightedMatrix<T> {
     entries: Box<[T]>,
@@ -207,23 +207,24 @@ impl<T: Scalar> Tracker<T> {
     ) -> Result<Diagonalization<T>, Error> {
         let before = self.starting_point()?;
         let added = self.checked(matrices, weights)?;
-        let leaving = (self.window.len() + added.len()).saturating_sub(self.settings.window);
-        let window = || self.window.iter().skip(leaving).chain(&added);
+        let removed = (self.window.len() + added.len()).saturating_sub(self.settings.window);
+        let window = || self.window.iter().skip(removed).chain(&added);
         let options = self.set_options().weights(Some(self.decayed(window())));
-        let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
+        let set =
+            MatrixSet::from_matrices(self.p, window().map(|matrix| &matrix.entries), &options)?;
         let settings = self.solve_settings(before.as_ref());
         let mut result = diagonalize_with(&set, &settings, observer)?;
         if let Some(before) = &before {
             match_previous(&mut result, before, &set);
         }
-        self.window.drain(..leaving);
+        self.window.drain(..removed);
         self.window.extend(added);
         self.b = Some(result.b.clone());
         Ok(result)
     }
 
-    /// Checks all given matrices, and returns those that fit into the window. Errors number
-    /// matrices from the first given one.
+    /// Checks all given matrices, and returns those that fit into the window. In errors, the first
+    /// given matrix has number 0.
     fn checked(
         &self,
         matrices: &[T],
@@ -235,19 +236,21 @@ impl<T: Scalar> Tracker<T> {
         if let Some(weights) = weights {
             SetOptions::check_weights(weights, n)?;
         }
-        let kept = matrices
+        let weighted = matrices
             .chunks_exact(size)
             .enumerate()
             .map(|(i, entries)| WeightedMatrix {
                 entries: entries.into(),
                 weight: weights.map_or(1.0, |w| w[i]),
             });
-        Ok(kept.skip(n.saturating_sub(self.settings.window)).collect())
+        Ok(weighted
+            .skip(n.saturating_sub(self.settings.window))
+            .collect())
     }
 
     /// Returns the weights u_i λ^age; the age of the last matrix is 0.
     fn decayed<'a>(&self, window: impl Iterator<Item = &'a WeightedMatrix<T>>) -> Vec<f64> {
-        let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
+        let mut weights: Vec<f64> = window.map(|matrix| matrix.weight).collect();
         let mut decay = 1.0;
         for weight in weights.iter_mut().rev() {
             *weight *= decay;
@@ -302,13 +305,13 @@ impl<T: Scalar> Tracker<T> {
 
     /// Returns the matrices of the window, the oldest first, each in row-major order.
     pub fn matrices(&self) -> Vec<T> {
-        let entries = self.window.iter().flat_map(|kept| &kept.entries);
+        let entries = self.window.iter().flat_map(|matrix| &matrix.entries);
         entries.copied().collect()
     }
 
     /// Returns the weights u_i of the window's matrices, without decay.
     pub fn weights(&self) -> Vec<f64> {
-        self.window.iter().map(|kept| kept.weight).collect()
+        self.window.iter().map(|matrix| matrix.weight).collect()
     }
 
     /// Returns the weights u_i λ^age of the window's matrices.
