@@ -45,8 +45,8 @@ pub(crate) struct Reuse {
 impl<T: Scalar> CacheKeys<T> {
     /// Returns which cached data a request can reuse.
     pub fn reuse(&self, request: &Request<T>) -> Reuse {
-        let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
-        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
+        let is = |cached: &Option<Matrix<T>>, wanted: &Matrix<T>| cached.as_ref() == Some(wanted);
+        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(cached, _)| cached == b);
         let mut reuse = Reuse::default();
         if let Request::Correlate {
             metric: Some(metric),
@@ -58,7 +58,7 @@ impl<T: Scalar> CacheKeys<T> {
         let Some(b) = request.point() else {
             return reuse;
         };
-        let fit = self.fit.as_ref().filter(|(kept, _)| kept == b);
+        let fit = self.fit.as_ref().filter(|(cached, _)| cached == b);
         reuse.fit = fit.is_some();
         reuse.products = fit.is_some_and(|(_, products)| *products);
         reuse.transformed = at(b).is_some();
