@@ -2,10 +2,10 @@
 
 /// Longest name, in characters, that is compared.
 const MAX_LENGTH: usize = 64;
-/// Shortest beginning that two names may have in common if one of them is the other cut short.
+/// Minimum length of a name that is recognized as the beginning of another.
 const MIN_PREFIX: usize = 3;
 
-/// The candidate that is most similar to a misspelled name, or None if none is similar.
+/// Returns the candidate that is most similar to a misspelled name, or None if none is similar.
 ///
 /// Upper and lower case are equivalent, and so are `-`, `_`, `.` and spaces. Two names are similar
 /// if one is the beginning of the other, or if they differ by at most one edit per three

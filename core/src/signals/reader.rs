@@ -39,7 +39,7 @@ pub(super) struct Buffers {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of the channels as recorded.
+    /// Creates a reader of the channels as recorded.
     pub fn new(recording: &'a dyn Recording, center: bool) -> Self {
         Self {
             recording,
@@ -166,7 +166,7 @@ fn split(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usiz
     starts.map(move |start| start..range.end.min(start + longest))
 }
 
-/// The spans of a piece, split to the number of samples per read.
+/// Returns the spans of a piece, split to the number of samples per read.
 fn spans_of(piece: &Spans, channels: usize) -> Vec<Range<usize>> {
     let longest = samples_per_span(channels);
     let parts = piece.iter().flat_map(|span| split(span.clone(), longest));
@@ -279,9 +279,9 @@ pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> us
     spans.into_iter().map(|span| span.samples.len()).sum()
 }
 
-/// A recording whose pieces are centered by their means, and can be read in any order.
+/// Recording from whose pieces the means are subtracted. They can be read in any order.
 pub(super) struct CenteredRecording<'a> {
-    /// The reader. Its coordinates may be changed, since `means` refers to channels.
+    /// Reader. Its coordinates may be changed, because `means` refers to channels.
     pub reader: Reader<'a>,
     /// The spans of each set of pieces.
     pub sets: Vec<Vec<Span>>,
@@ -340,7 +340,7 @@ impl<'a> CenteredRecording<'a> {
         samples_per_span(self.reader.recording.channels())
     }
 
-    /// All spans, split to the number of samples per read.
+    /// Returns all spans, split to the number of samples per read.
     fn parts(&self) -> impl Iterator<Item = Span> {
         parts(self.sets.iter().flatten(), self.samples_per_span())
     }
@@ -351,7 +351,7 @@ impl<'a> CenteredRecording<'a> {
         self.reader.read_span(&span.samples, means, buffers)
     }
 
-    /// Σ x_t x_tᵀ over all sets, divided by the number of samples.
+    /// Returns the covariance Σ x_t x_tᵀ over all sets, divided by the number of samples.
     pub fn covariance(&self, n_jobs: Option<usize>) -> Result<Matrix, Error> {
         let (p, samples) = (self.dimension(), self.samples());
         let workers = Workers::for_work(n_jobs, samples.saturating_mul(p * p / 2));
@@ -363,7 +363,7 @@ impl<'a> CenteredRecording<'a> {
         })
     }
 
-    /// The diagonal of the covariance.
+    /// Returns the diagonal of the covariance.
     pub fn powers(&self) -> Result<Vec<f64>, Error> {
         let mut powers = vec![0.0; self.dimension()];
         let (mut buffers, factor) = (Buffers::default(), 1.0 / self.samples() as f64);
