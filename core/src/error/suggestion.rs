@@ -39,8 +39,8 @@ pub fn nearest_name<'a>(
     nearest.map(|(_, candidate)| candidate)
 }
 
-/// The characters of a name in lower case, with `_` for every separator. None if the name is empty
-/// or too long.
+/// Returns the characters of a name in lower case, with `_` for every separator. None if the name
+/// is empty or too long.
 fn comparable(name: &str) -> Option<Vec<char>> {
     let separated = name.trim().chars().map(|c| match c {
         '-' | '.' | ' ' => '_',
@@ -52,7 +52,7 @@ fn comparable(name: &str) -> Option<Vec<char>> {
         .then_some(characters)
 }
 
-/// Number of edits between two names: the optimal string alignment distance.
+/// Returns the number of edits between two names: the optimal string alignment distance.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     // Rows i − 2, i − 1 and i of the table of distances between the first i and the first j
     // characters.

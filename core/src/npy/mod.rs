@@ -126,7 +126,7 @@ impl Header {
         }
     }
 
-    /// The number of entries of the array.
+    /// Returns the number of entries of the array.
     ///
     /// # Errors
     /// If the array is larger than the address space.
@@ -141,7 +141,7 @@ impl Header {
             })
     }
 
-    /// The size of the array in bytes.
+    /// Returns the size of the array in bytes.
     ///
     /// # Errors
     /// The errors of [`count`](Self::count).

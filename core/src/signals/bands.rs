@@ -69,7 +69,7 @@ impl Bands {
         }
     }
 
-    /// `count` bands of equal width between two frequencies.
+    /// Returns `count` bands of equal width between two frequencies.
     ///
     /// # Panics
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -77,7 +77,8 @@ impl Bands {
         Self::try_even(from, to, count, sfreq).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`Bands::even`], but returns an error instead of panicking.
+    /// Returns `count` bands of equal width between two frequencies, as [`Bands::even`] does, or an
+    /// error.
     ///
     /// # Errors
     /// If there are more than [`Bands::MAX_BANDS`].

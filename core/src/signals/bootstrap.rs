@@ -29,7 +29,7 @@ const MIN_BLOCKS: usize = 8;
 /// Maximum total length of the sums, with at least [`MIN_BLOCKS`] blocks.
 const MAX_TOTAL_LEN: usize = 1 << 25;
 
-/// Number of blocks if the sums of a block have length `block_len`.
+/// Returns the number of blocks if the sums of a block have length `block_len`.
 fn number_of_blocks(block_len: usize) -> usize {
     (MAX_TOTAL_LEN / block_len.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS)
 }
@@ -129,7 +129,7 @@ impl Blocks {
         Ok(Self::Spectra(spectra, windows, amounts.to_vec()))
     }
 
-    /// Number of blocks of each set.
+    /// Returns the number of blocks of each set.
     fn sizes(&self) -> Vec<usize> {
         match self {
             Self::Lags(sets, _) => sets.iter().map(Vec::len).collect(),
@@ -138,7 +138,7 @@ impl Blocks {
         }
     }
 
-    /// The matrices of a resample with the given weights of the blocks of each set.
+    /// Returns the matrices of a resample with the given weights of the blocks of each set.
     fn resampled(&self, weights: &[Vec<f64>]) -> Result<ResampledMatrices, Error> {
         match self {
             Self::Lags(sets, lags) => ResampledMatrices::lagged(sets, *lags, weights),
@@ -237,7 +237,7 @@ struct Whitener {
 }
 
 impl ResampledMatrices {
-    /// A resample of the lagged covariances of each set.
+    /// Creates a resample of the lagged covariances of each set.
     fn lagged(sets: &[Vec<LagSums>], lags: usize, weights: &[Vec<f64>]) -> Result<Self, Error> {
         let length = sets[0][0].sums.len() / lags;
         let triangle = Triangle::of_len(length);
@@ -269,7 +269,7 @@ impl ResampledMatrices {
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// A resample of the fourth-order cumulants.
+    /// Creates a resample of the fourth-order cumulants.
     fn fourth_order(blocks: &[MomentSums], weights: &[f64]) -> Result<Self, Error> {
         let samples: f64 = blocks
             .iter()
@@ -293,7 +293,7 @@ impl ResampledMatrices {
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// A resample with whitened matrices, which are made exactly symmetric.
+    /// Creates a resample with whitened matrices, which are made exactly symmetric.
     fn whitened(mut matrices: Covariances, whitener: Whitener) -> Self {
         let p = matrices.p;
         let rows = matrices.data.chunks_exact_mut((p * p).max(1));
@@ -304,7 +304,7 @@ impl ResampledMatrices {
         }
     }
 
-    /// A resample of the cospectra.
+    /// Creates a resample of the cospectra.
     fn spectral(
         spectra: &Covariances,
         windows: &[usize],

@@ -98,8 +98,8 @@ fn estimate(
     })
 }
 
-/// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
-/// copy of the matrices.
+/// Returns the set of the cumulants of samples that are white in the coordinates of the reader.
+/// Avoids a copy of the matrices.
 pub(super) fn white_cumulant_set(
     centered: &CenteredRecording<'_>,
     n_jobs: Option<usize>,
@@ -153,7 +153,8 @@ pub(super) fn memory_of_resample(p: usize) -> Memory {
     memory_of_matrices(p).plus(set).plus(solve)
 }
 
-/// An iterator over the cumulant matrices of samples with given fourth moments and covariance.
+/// Returns an iterator over the cumulant matrices of samples with given fourth moments and
+/// covariance.
 fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<Item = Vec<f64>> {
     let p = covariance.rows();
     let triangle = Triangle::new(p);
@@ -167,7 +168,7 @@ fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<It
     })
 }
 
-/// The cumulant matrices of samples with given fourth moments and covariance.
+/// Returns the cumulant matrices of samples with given fourth moments and covariance.
 pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
     let p = covariance.rows();
     let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
@@ -175,7 +176,7 @@ pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Cova
     Covariances::without_shrinkage(data, p)
 }
 
-/// The cumulants of W z from those of z.
+/// Returns the cumulants of W z from those of z.
 pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     let p = cumulants.p;
     let triangle = Triangle::new(p);
@@ -199,7 +200,7 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     out
 }
 
-/// The factor √2 of Q_ij for i ≠ j, which also represents Q_ji.
+/// Returns the factor √2 of Q_ij for i ≠ j, which also represents Q_ji.
 pub(super) fn factor(i: usize, j: usize) -> f64 {
     if i == j { 1.0 } else { SQRT_2 }
 }
@@ -233,7 +234,7 @@ impl FourthMoments {
     /// entries would be computed twice.
     const K_PER_TABLE: usize = 4;
 
-    /// The means over the samples of all sets.
+    /// Returns the means over the samples of all sets.
     pub fn means(centered: &CenteredRecording<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
         let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
         let mut moments = Self::sums(centered, &spans, n_jobs)?;
@@ -241,7 +242,7 @@ impl FourthMoments {
         Ok(moments)
     }
 
-    /// The sums over the samples of spans.
+    /// Returns the sums over the samples of spans.
     pub fn sums(
         centered: &CenteredRecording<'_>,
         spans: &[Span],
@@ -310,7 +311,8 @@ impl FourthMoments {
         tables.fold(products, Memory::plus)
     }
 
-    /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
+    /// Returns the cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this
+    /// covariance.
     fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
         // A cumulant is symmetric in its pairs. A fixed order makes the rounding independent of it.
         let ((i, j), (k, l)) = (first.max(second), first.min(second));

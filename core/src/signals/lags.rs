@@ -119,7 +119,7 @@ fn estimate(
     lagged(&centered, lags, options.n_jobs)
 }
 
-/// The lagged covariances of each set of pieces in the coordinates of the reader.
+/// Returns the lagged covariances of each set of pieces in the coordinates of the reader.
 pub(super) fn lagged(
     centered: &CenteredRecording<'_>,
     lags: &[usize],
@@ -167,8 +167,8 @@ fn check_memory(
     )
 }
 
-/// Number of samples per read. It is at least four times the largest lag, since the samples up to
-/// that lag after the end are read twice.
+/// Returns the number of samples per read. It is at least four times the largest lag, since the
+/// samples up to that lag after the end are read twice.
 fn samples_per_read(centered: &CenteredRecording<'_>, largest: usize) -> usize {
     centered.samples_per_span().max(largest.saturating_mul(4))
 }

@@ -26,7 +26,7 @@ pub(super) struct Reader<'a> {
     pub center: bool,
 }
 
-/// Number of samples per read, about two megabytes.
+/// Returns the number of samples per read, about two megabytes.
 pub(super) fn samples_per_span(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         match &self.coordinates {
             Coordinates::Filtered(filters) => filters.rows(),
@@ -245,13 +245,14 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span extended by at most `count` samples, without crossing a gap.
+    /// Returns the span extended by at most `count` samples, without crossing a gap.
     pub fn extended(&self, count: usize) -> Self {
         let end = self.end.min(self.samples.end.saturating_add(count));
         self.with(self.samples.start..end)
     }
 
-    /// Number of products x_{t+lag} x_t without a gap between the samples, for t in the span.
+    /// Returns the number of products x_{t+lag} x_t without a gap between the samples, for t in the
+    /// span.
     pub fn products(&self, lag: usize) -> usize {
         self.extended(lag).samples.len().saturating_sub(lag)
     }
@@ -274,7 +275,7 @@ pub(super) fn parts<'b>(
     })
 }
 
-/// Total number of samples of spans.
+/// Returns the total number of samples of spans.
 pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> usize {
     spans.into_iter().map(|span| span.samples.len()).sum()
 }
@@ -320,12 +321,12 @@ impl<'a> CenteredRecording<'a> {
         })
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         self.reader.dimension()
     }
 
-    /// Total number of samples of all sets.
+    /// Returns the total number of samples of all sets.
     pub fn samples(&self) -> usize {
         count_samples(self.sets.iter().flatten())
     }
@@ -335,7 +336,7 @@ impl<'a> CenteredRecording<'a> {
         self.sets.iter().map(|set| blocks(set, count)).collect()
     }
 
-    /// Number of samples per read.
+    /// Returns the number of samples per read.
     pub fn samples_per_span(&self) -> usize {
         samples_per_span(self.reader.recording.channels())
     }

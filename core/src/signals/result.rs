@@ -79,22 +79,22 @@ pub struct SeparationResult {
 }
 
 impl SeparationResult {
-    /// The filters B, components x channels, one filter per row.
+    /// Returns the filters B, components x channels, one filter per row.
     pub fn filters(&self) -> &Matrix {
         &self.diagonalization.b
     }
 
-    /// The patterns A, channels x components, one pattern per column.
+    /// Returns the patterns A, channels x components, one pattern per column.
     pub fn patterns(&self) -> &Matrix {
         &self.diagonalization.a
     }
 
-    /// Number of sources.
+    /// Returns the number of sources.
     pub fn n_components(&self) -> usize {
         self.filters().rows()
     }
 
-    /// Number of channels.
+    /// Returns the number of channels.
     pub fn n_channels(&self) -> usize {
         self.filters().columns()
     }

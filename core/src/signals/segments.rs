@@ -62,7 +62,7 @@ impl FromStr for SegmentLength {
     }
 }
 
-/// The error of an invalid length of segments.
+/// Returns the error of an invalid length of segments.
 fn length_error(value: &str) -> Error {
     let expected = "an integer number of samples, or a time such as \"0.25s\" or \"250ms\"";
     invalid(Setting::SegmentLength, expected, value)
@@ -175,7 +175,7 @@ impl Segments {
         Ok(pieces.collect())
     }
 
-    /// The length of `count` segments of equal length, and their first samples.
+    /// Returns the length of `count` segments of equal length, and their first samples.
     fn evenly(&self, count: usize, total: usize) -> Result<(usize, Vec<usize>), Error> {
         if count == 0 {
             let expected = Expected::AtLeast(1);
@@ -193,7 +193,8 @@ impl Segments {
         Ok((length, starts))
     }
 
-    /// The length of consecutive segments, and their first samples. Errors show the length as
+    /// Returns the length of consecutive segments, and their first samples. Errors show the length
+    /// as
     /// `shown`.
     fn consecutive(
         &self,
@@ -211,12 +212,13 @@ impl Segments {
     }
 }
 
-/// Number of samples from the start of a segment or window to the start of the next one.
+/// Returns the number of samples from the start of a segment or window to the start of the next
+/// one.
 pub(super) fn step(length: usize, overlap: f64) -> usize {
     ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
 }
 
-/// The spans between the bad spans.
+/// Returns the spans between the bad spans.
 pub(super) fn usable_spans(
     samples: usize,
     bad_spans: &[Range<usize>],
@@ -253,7 +255,7 @@ pub(super) fn usable_spans(
     Ok(usable)
 }
 
-/// The samples of a range of indices that count usable samples only.
+/// Returns the samples of a range of indices that count usable samples only.
 fn locate(usable: &[Range<usize>], range: Range<usize>) -> Spans {
     let mut piece = Vec::new();
     let mut before = 0;

@@ -100,7 +100,7 @@ impl Diagonals<'_> {
     }
 }
 
-/// Σ_c coefficients[c] · row[c], for W vectors of matrices.
+/// Returns Σ_c coefficients[c] · row[c], for W vectors of matrices.
 #[inline(always)]
 pub(super) fn combine<S: Simd, const W: usize>(
     simd: S,

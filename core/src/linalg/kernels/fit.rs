@@ -30,8 +30,8 @@ impl InverseFactors<'_> {
         square(self.outer) && self.inner.is_none_or(square)
     }
 
-    /// The operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`, if there
-    /// is one. `scratch` holds the product.
+    /// Returns the operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`,
+    /// if there is one. `scratch` holds the product.
     #[inline(always)]
     pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
         &self,

@@ -5,7 +5,7 @@ use realfft::num_complex::Complex;
 
 use super::thresholds::DETECTION;
 
-/// The signal minus its moving average.
+/// Returns the signal minus its moving average.
 fn without_drift(signal: &[f64], sfreq: f64) -> Vec<f64> {
     let half = ((0.5 * DETECTION.drift_window_s * sfreq) as usize).max(1);
     let mut sums = vec![0.0; signal.len() + 1];

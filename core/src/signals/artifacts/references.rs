@@ -129,7 +129,7 @@ impl Reference {
     }
 }
 
-/// The band in which sources are compared with reference channels.
+/// Returns the band in which sources are compared with reference channels.
 fn band(kind: ArtifactKind, sfreq: f64) -> (f64, f64) {
     match kind {
         ArtifactKind::Blink => P.eye_band_hz,
@@ -138,7 +138,7 @@ fn band(kind: ArtifactKind, sfreq: f64) -> (f64, f64) {
     }
 }
 
-/// The median number of samples between neighboring peaks.
+/// Returns the median number of samples between neighboring peaks.
 fn median_interval(peaks: &[usize]) -> Option<f64> {
     let mut intervals: Vec<usize> = peaks.windows(2).map(|p| p[1] - p[0]).collect();
     intervals.sort_unstable();
