@@ -13,8 +13,8 @@ function [B, info] = codiag(C, varargin)
 %                   fit A * L * A'. The last two accept indefinite matrices.
 %   'method'        method of minimization: 'newton' (default) for all criteria; 'quasi-newton' for
 %                   'likelihood' and 'frobenius'; 'pham' and 'row-wise' (slower, for comparison) for
-%                   'likelihood'; 'jacobi' for
-%                   'frobenius'; 'acdc', 'uwedge' and 'ffdiag' for 'least-squares'
+%                   'likelihood'; 'jacobi' for 'frobenius'; 'acdc', 'uwedge' and 'ffdiag' for
+%                   'least-squares'
 %   'init'          starting point: 'spectral' (default), 'whitener', 'identity' or a matrix B
 %   'weights'       weights of the n matrices (default: equal)
 %   'orthogonal'    whether B is constrained to be orthogonal: common principal components (default:

@@ -109,8 +109,8 @@ impl SeparationResult {
         })
     }
 
-    /// Like [`SeparationResult::sources`], span by span and in order. The sink receives the index
-    /// of the first sample of a span, and its sources as components x samples.
+    /// Computes the sources B x of a recording span by span, in order. The sink receives the index
+    /// of the first sample of each span, and its sources as components x samples.
     ///
     /// # Errors
     /// The errors of [`SeparationResult::sources`] and of the sink.
@@ -133,7 +133,8 @@ impl SeparationResult {
         })
     }
 
-    /// Like [`SeparationResult::remove`], span by span.
+    /// Removes the excluded sources from a recording span by span, in order. The sink receives the
+    /// index of the first sample of each span, and the cleaned channels x samples.
     ///
     /// # Errors
     /// The errors of [`SeparationResult::remove`] and of the sink.

@@ -148,8 +148,8 @@ impl Separation {
         self.fit_with(recording, &mut no_observer)
     }
 
-    /// Like [`Separation::fit`], with an observer that is called after each iteration of the solver
-    /// and may stop it.
+    /// Separates a recording with an observer that is called after each iteration of the solver and
+    /// may stop it; see [`Separation::fit`].
     ///
     /// # Errors
     /// The errors of [`Separation::fit`].

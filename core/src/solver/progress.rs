@@ -121,7 +121,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
     }
 
     /// Passes a point to the observer, with B transformed to act on the channels of the input.
-    pub fn show(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
+    pub fn report(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         match &self.frame {
             Some(frame) => self.observer.observe(record, &linalg::product(b, frame)),
             None => self.observer.observe(record, b),

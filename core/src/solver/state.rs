@@ -238,7 +238,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         // The observer does not see the last point of a stage in single precision, which is
         // recorded again in double precision.
         if !self.is_stopped && (status.is_none() || self.progress.stage != Stage::Single) {
-            self.is_stopped = self.show().is_break();
+            self.is_stopped = self.report().is_break();
             status = self.status();
         }
         status.map(|status| self.final_status(status))
@@ -249,9 +249,9 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.is_stopped = true;
     }
 
-    fn show(&mut self) -> std::ops::ControlFlow<()> {
+    fn report(&mut self) -> std::ops::ControlFlow<()> {
         let record = self.history.last().expect("a point is recorded first");
-        self.progress.show(record, &self.point.b)
+        self.progress.report(record, &self.point.b)
     }
 
     /// Returns the predicted decrease ½ ⟨G, H̃⁻¹ G⟩ of the quasi-Newton model, which does not

@@ -222,7 +222,8 @@ pub fn line_point<R: Real>(
     }
 }
 
-/// Like [`line_point`], from the diagonals of D, followed by those of `cross` and of `square`.
+/// Returns the line point of a block (see [`line_point`]) from the diagonals of D, followed by
+/// those of `cross` and of `square`.
 pub fn line_point_of_diagonals(
     function: DiagonalFunction,
     p: usize,
