@@ -143,8 +143,7 @@ impl Bands {
         for &(low, high) in &self.bands {
             let value = || format!("{low}-{high} Hz at {} samples per second", self.sfreq);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
-                let expected =
-                    "pairs of frequencies (low, high), with 0 <= low < high <= half the sampling frequency";
+                let expected = "pairs of frequencies (low, high), with 0 <= low < high <= half the sampling frequency";
                 return error(Setting::Bands, expected, &value());
             }
             // The tolerance assigns a bin at an edge to the upper band in spite of rounding.
