@@ -12,10 +12,10 @@ use predicates::str::contains;
 use crate::{Array, TestDir, largest_difference};
 
 /// Returns a folder with a recording.
-fn dir(generated: &Simulation) -> TestDir {
+fn dir(made: &Simulation) -> TestDir {
     let dir = TestDir::new();
-    let shape = format!("({}, {})", generated.channels, generated.samples);
-    dir.write("recording.npy", Array::of(&shape, &generated.data));
+    let shape = format!("({}, {})", made.channels, made.samples);
+    dir.write("recording.npy", Array::of(&shape, &made.data));
     dir
 }
 
@@ -38,8 +38,8 @@ fn product(x: &Array, y: &Array) -> Vec<f64> {
 
 #[test]
 fn output_files_are_consistent() {
-    let generated = nonstationary(5, 60, 200, 1);
-    let dir = dir(&generated);
+    let made = nonstationary(5, 60, 200, 1);
+    let dir = dir(&made);
     dir.codiag("separate recording.npy --sfreq 100 --n-segments 60 -o r")
         .assert()
         .success()
@@ -57,7 +57,7 @@ fn output_files_are_consistent() {
         ]
     );
     let (filters, patterns) = (dir.array("r/filters.npy"), dir.array("r/patterns.npy"));
-    assert!(amari_distance(&matrix(&filters), &generated.mixing) < 0.05);
+    assert!(amari_distance(&matrix(&filters), &made.mixing) < 0.05);
     let identity: Vec<f64> = (0..25).map(|k| f64::from(u8::from(k % 6 == 0))).collect();
     assert!(largest_difference(&product(&filters, &patterns), &identity) < 1e-10);
     let sources = dir.array("r/sources.npy");
@@ -85,8 +85,8 @@ fn output_files_are_consistent() {
 
 #[test]
 fn sobi_amuse_and_jade_write_consistent_files() {
-    let generated = eeg_with_blinks(8, 4, 60.0, 2);
-    let dir = dir(&generated);
+    let made = eeg_with_blinks(8, 4, 60.0, 2);
+    let dir = dir(&made);
     for (options, contrast, rows, figure) in [
         ("--sobi --lags 1:30,40", "lags", 31, "Autocorrelation"),
         (
@@ -110,7 +110,7 @@ fn sobi_amuse_and_jade_write_consistent_files() {
         assert_eq!(kurtosis.is_number(), contrast == "cumulants", "{options}");
         // Sources have unit variance.
         let sources = dir.array("r/sources.npy");
-        for row in sources.data.chunks_exact(generated.samples) {
+        for row in sources.data.chunks_exact(made.samples) {
             let mean = row.iter().sum::<f64>() / row.len() as f64;
             let variance: f64 = row.iter().map(|x| (x - mean).powi(2)).sum();
             // The variance of segments is taken around the mean of each segment.
@@ -137,8 +137,8 @@ fn unidentifiable_sources_give_a_warning() {
 
 #[test]
 fn blinks_are_detected_and_removed() {
-    let generated = eeg_with_blinks(12, 6, 80.0, 2);
-    let dir = dir(&generated);
+    let made = eeg_with_blinks(12, 6, 80.0, 2);
+    let dir = dir(&made);
     dir.codiag("separate recording.npy --sfreq 250 -o r")
         .assert()
         .success()
@@ -155,14 +155,14 @@ fn blinks_are_detected_and_removed() {
     let again = format!("separate recording.npy --sfreq 250 --exclude S{blink:02} -o clean");
     dir.codiag(&again).assert().success();
     let cleaned = dir.array("clean/cleaned.npy");
-    assert_eq!(cleaned.shape, [12, generated.samples]);
+    assert_eq!(cleaned.shape, [12, made.samples]);
     // The true first channel without blinks.
-    let blinks = generated.sources.row(0).iter();
-    let truth = generated
+    let blinks = made.sources.row(0).iter();
+    let truth = made
         .data
         .iter()
         .zip(blinks)
-        .map(|(x, blink)| x - generated.mixing[(0, 0)] * blink);
+        .map(|(x, blink)| x - made.mixing[(0, 0)] * blink);
     let (mut error, mut power) = (0.0, 0.0);
     for (x, truth) in cleaned.data.iter().zip(truth) {
         error += (x - truth).powi(2);
@@ -176,19 +176,18 @@ fn blinks_are_detected_and_removed() {
     );
     let t = 777;
     let source: f64 = (0..12)
-        .map(|c| b.data[blink * 12 + c] * generated.data[c * generated.samples + t])
+        .map(|c| b.data[blink * 12 + c] * made.data[c * made.samples + t])
         .sum();
     for c in 0..12 {
-        let expected =
-            generated.data[c * generated.samples + t] - a.data[c * a.shape[1] + blink] * source;
-        assert!((cleaned.data[c * generated.samples + t] - expected).abs() < 1e-9);
+        let expected = made.data[c * made.samples + t] - a.data[c * a.shape[1] + blink] * source;
+        assert!((cleaned.data[c * made.samples + t] - expected).abs() < 1e-9);
     }
 }
 
 #[test]
 fn array_layout_and_text_do_not_change_the_sources() {
-    let generated = nonstationary(3, 40, 100, 5);
-    let dir = dir(&generated);
+    let made = nonstationary(3, 40, 100, 5);
+    let dir = dir(&made);
     let run = |input: &str, output: &str| {
         let args = format!("-q separate {input} --n-segments 40 --n-jobs 1 -o {output}");
         dir.codiag(&args).assert().success();
@@ -196,23 +195,19 @@ fn array_layout_and_text_do_not_change_the_sources() {
     };
     let expected = run("recording.npy", "c");
     let mut columns = Vec::new();
-    for t in 0..generated.samples {
+    for t in 0..made.samples {
         for c in 0..3 {
-            columns.extend(generated.data[c * generated.samples + t].to_le_bytes());
+            columns.extend(made.data[c * made.samples + t].to_le_bytes());
         }
     }
     dir.write("f.npy", Array::bytes("<f8", true, "(3, 4000)", &columns));
     assert_eq!(run("f.npy", "f"), expected);
-    let big: Vec<u8> = generated
-        .data
-        .iter()
-        .flat_map(|x| x.to_be_bytes())
-        .collect();
+    let big: Vec<u8> = made.data.iter().flat_map(|x| x.to_be_bytes()).collect();
     dir.write("big.npy", Array::bytes(">f8", false, "(3, 4000)", &big));
     assert_eq!(run("big.npy", "b"), expected);
-    let text: Vec<String> = generated
+    let text: Vec<String> = made
         .data
-        .chunks_exact(generated.samples)
+        .chunks_exact(made.samples)
         .map(|row| {
             row.iter()
                 .map(ToString::to_string)
@@ -226,8 +221,8 @@ fn array_layout_and_text_do_not_change_the_sources() {
 
 #[test]
 fn options_are_applied() {
-    let generated = nonstationary(6, 50, 200, 3);
-    let dir = dir(&generated);
+    let made = nonstationary(6, 50, 200, 3);
+    let dir = dir(&made);
     let report = |options: &str| {
         let args = format!("separate recording.npy --json {options}");
         let output = dir
