@@ -57,7 +57,7 @@ mod with_ndarray {
         /// use codiag::{MatrixSet, SetOptions, Settings, diagonalize, synthetic::Synthetic};
         /// let generated = Synthetic::new(50, 8, 0.1, 0);
         /// let array = ndarray::Array3::from_shape_vec((50, 8, 8), generated.data).expect("n p p numbers");
-        /// let set = MatrixSet::from_array(array.view(), &SetOptions::default())?;
+        /// let set = MatrixSet::from_array(&array.view(), &SetOptions::default())?;
         /// let result = diagonalize(&set, &Settings::default())?;
         /// let filters = ndarray::Array2::from(result.b);
         /// assert_eq!(filters.dim(), (8, 8));
@@ -66,17 +66,17 @@ mod with_ndarray {
         ///
         /// # Errors
         /// If the last two dimensions differ, or the matrices or the options are invalid.
-        pub fn from_array(array: ArrayView3<'_, T>, options: &SetOptions) -> Result<Self, Error> {
+        pub fn from_array(array: &ArrayView3<'_, T>, options: &SetOptions) -> Result<Self, Error> {
             let (n, p, columns) = array.dim();
             if p != columns {
                 let shape = vec![n, p, columns];
                 return Err(Error::Shape { shape });
             }
-            let entries = array.as_standard_layout();
-            let entries = entries
-                .as_slice()
-                .expect("an array in standard layout is contiguous");
-            Self::with_options(entries, n, p, options)
+            if let Some(entries) = array.as_slice() {
+                return Self::with_options(entries, n, p, options);
+            }
+            let entries: Vec<T> = array.iter().copied().collect();
+            Self::with_options(&entries, n, p, options)
         }
     }
 }

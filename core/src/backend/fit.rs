@@ -100,9 +100,10 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// Returns the product of the exact Hessian with a change E of A: E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U
-    /// + Uᴴ)\] − V − \[Qᵃ e_a\], from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i
-    /// δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response.
+    /// Returns the product of the exact Hessian with a change E of A,
+    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᴴ)\] − V − \[Qᵃ e_a\],
+    /// from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and
+    /// S = Σ_i w_i δλⁱλⁱᵀ of the response.
     pub fn hessian_product(
         &self,
         change: &Change<T>,

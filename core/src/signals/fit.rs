@@ -222,7 +222,7 @@ impl Separation {
                 stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
             ResampledUnits::Blocks(blocks) => {
-                blocks.add_stability(&set, solver, &mut result, observer)?
+                blocks.add_stability(&set, solver, &mut result, observer)?;
             }
         }
         if self.contrast.criterion() == Criterion::LeastSquares {

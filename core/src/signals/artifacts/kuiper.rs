@@ -1,10 +1,10 @@
 //! Kuiper's test for a uniform distribution of phases.
 //!
 //! At the heartbeats of a reference channel, a source of the heart always has the same phase, and
-//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic V = D⁺
-//! + D⁻ is the sum of the largest deviations of the distribution function above and below that of
-//! the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on the
-//! origin of the circle.
+//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic
+//! V = D⁺ + D⁻ is the sum of the largest deviations of the distribution function above and below
+//! that of the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on
+//! the origin of the circle.
 
 /// Returns the statistic V of phases in [0, 1), in units of a full circle. Sorts the phases.
 pub fn statistic(phases: &mut [f64]) -> f64 {
