@@ -3,6 +3,7 @@
 use super::*;
 
 #[test]
+#[allow(clippy::too_many_lines)] // one case after the other
 fn errors_have_code_and_location() {
     let good = [2.0, 0.5, 0.5, 1.0, 1.0, 0.1, 0.1, 3.0];
     let with = |k: usize, value: f64| {

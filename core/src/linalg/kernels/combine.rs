@@ -127,7 +127,7 @@ impl WithSimd for ColumnProducts<'_> {
     }
 }
 
-/// Adds the inner product Σ_row entries[row] block[row, i] to `out[i]` for each matrix i of the
+/// Adds the inner product Σ_row entries\[row\] block\[row, i\] to `out[i]` for each matrix i of the
 /// block.
 pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     let lanes = out.len();

@@ -44,7 +44,7 @@ pub trait Real:
     /// Returns the sum of [`LANES`](Self::LANES) numbers, given as vectors, by repeatedly adding
     /// the upper half to the lower half.
     fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
-    /// Subtracts x[2k] + x[2k + 1] from `place[k]` for each pair of lanes of `x`. If `x` has a
+    /// Subtracts x\[2k\] + x\[2k + 1\] from `place[k]` for each pair of lanes of `x`. If `x` has a
     /// single lane, subtracts it from `place[0]`.
     ///
     /// # Safety
