@@ -110,6 +110,11 @@ pub fn decade_of_seconds(exponent: i32) -> String {
     format!("{} {unit}", 10_f64.powi(exponent + shift))
 }
 
+/// Name of a component: S00, S01, ...
+pub fn component(number: usize) -> String {
+    format!("S{number:02}")
+}
+
 /// Returns a number with the singular or plural of its noun: "1 matrix", "3 matrices".
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

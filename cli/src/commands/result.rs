@@ -12,6 +12,7 @@ use crate::args::SolverArgs;
 use crate::export::{self, OutputFolder, npy};
 use crate::format::{self, short};
 use crate::number::Number;
+use crate::page::solve::StabilityEstimate;
 use crate::page::stability;
 use crate::{ExitStatus, Session};
 
@@ -70,8 +71,10 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
     {
         let (first, second) = found.pair;
         warnings.push(format!(
-            "components {first} and {second} are nearly unidentifiable (margin {}): {}, so any mixture \
+            "components {} and {} are nearly unidentifiable (margin {}): {}, so any mixture \
              of the two fits as well; only the subspace they span is determined",
+            format::component(first),
+            format::component(second),
             short(found.margin),
             if rotations {
                 "their diagonal entries are nearly equal in all matrices"
@@ -88,7 +91,12 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
 pub fn stability_summary<T>(result: &Diagonalization<T>) -> Vec<(String, String)> {
     let found = result.stability.iter();
     found
-        .map(|found| ("stability".to_owned(), stability::summary(found)))
+        .map(|found| {
+            (
+                "stability".to_owned(),
+                stability::summary(&StabilityEstimate::from(found)),
+            )
+        })
         .collect()
 }
 

@@ -14,6 +14,10 @@ use crate::input::recording::{
 const MIN_SFREQ: f64 = 1e-9;
 const MAX_SFREQ: f64 = 1e12;
 
+/// Sampling frequency in Hz above which a recording without channel types and reference channels is
+/// taken for sound.
+const MIN_AUDIO_SFREQ: f64 = 2000.0;
+
 /// A recording and its description.
 pub struct Input {
     pub name: String,
@@ -117,10 +121,23 @@ impl Input {
                 channels: (0..filtered.channels()).collect(),
             };
         }
+        self.unfiltered()
+    }
+
+    /// Returns the recording of the channels that are separated, before filtering.
+    pub fn unfiltered(&self) -> PickedChannels<'_> {
         PickedChannels {
             recording: &self.stored,
             channels: self.channels.clone(),
         }
+    }
+
+    /// Whether the recording is sound: its sampling frequency is high, and nothing says that it is
+    /// physiological.
+    pub fn is_audio(&self) -> bool {
+        let typed = self.info.types.iter().any(|kind| !kind.is_empty());
+        let fast = self.sfreq.is_some_and(|sfreq| sfreq > MIN_AUDIO_SFREQ);
+        fast && !typed && self.references.is_empty()
     }
 
     /// Returns the names of the separated channels, or their numbers if they have no names.

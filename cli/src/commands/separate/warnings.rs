@@ -5,7 +5,7 @@ use codiag::signals::{Contrast, SeparationResult, drift_share};
 use super::super::result::{ill_conditioned, warnings};
 use super::TEXTS;
 use super::input::Input;
-use crate::format::short;
+use crate::format::{self, short};
 
 /// Returns warnings about sources that cannot be identified; `samples` is the length of the
 /// recording.
@@ -68,8 +68,8 @@ fn equal_autocorrelations(found: &SeparationResult, samples: usize) -> Option<St
         format!(
             "sources {} and {} are nearly unidentifiable (margin {}; sampling noise alone gives about {}): their \
              autocorrelations do not differ significantly, so any mixture of the two fits as well; only the subspace they span is determined",
-            source.min(other),
-            source.max(other),
+            format::component(source.min(other)),
+            format::component(source.max(other)),
             short(closest.margin),
             short(by_chance)
         )
@@ -82,7 +82,7 @@ fn gaussian_sources(found: &SeparationResult, samples: usize) -> Option<String> 
     let by_chance = (SELECTION_FACTOR * 24.0 / samples as f64).sqrt();
     let gaussian: Vec<String> = (0..found.n_components())
         .filter(|k| found.kurtosis[*k].abs() < by_chance)
-        .map(|k| k.to_string())
+        .map(format::component)
         .collect();
     (gaussian.len() > 1).then(|| {
         format!(
