@@ -49,6 +49,17 @@ struct MeanSpectra {
     after: Spectrum,
 }
 
+impl MeanSpectra {
+    fn title(&self) -> String {
+        let mean = "Spectrum, mean over channels";
+        if self.kind.is_empty() {
+            mean.to_owned()
+        } else {
+            format!("{mean}: {}", unit(&self.kind).0)
+        }
+    }
+}
+
 /// Statistics of the signal that is removed from a channel.
 #[derive(Clone, Default)]
 struct Removed {
@@ -191,7 +202,7 @@ impl Removal {
                 div.panels.two {
                     @for spectra in &self.spectra {
                         (draw_spectrum_curves(
-                            &format!("Spectrum, mean over channels ({})", unit(&spectra.kind).0),
+                            &spectra.title(),
                             &[("before", BEFORE, &spectra.before), ("after", AFTER, &spectra.after)],
                             max_frequency(page),
                             (540.0, 260.0),
@@ -229,7 +240,7 @@ impl Removal {
         );
         let margin = 0.06 * (high - low).max(f64::MIN_POSITIVE);
         let title = format!(
-            "{}: the removed signal has {:.0} % of the variance",
+            "Channel {}: the removed signal has {:.0} % of the variance",
             page.names[channel.channel],
             100.0 * channel.fraction
         );

@@ -147,7 +147,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --exclude 10",
-        "--exclude: there is no source 10, only 0 to 9",
+        "--exclude: there is no source S10, only S00 to S09",
     ),
     (
         "recording.npy --n-segments 5 --init recording.npy",
