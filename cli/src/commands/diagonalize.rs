@@ -175,7 +175,7 @@ impl Request<'_> {
             folder,
             to_stdout,
         } = self;
-        let warnings = warnings(&solved.result, &TEXTS);
+        let warnings = warnings(&(&solved.result).into(), TEXTS.n_components_option);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
         let finished = FinishedSolve {
             texts: &TEXTS,

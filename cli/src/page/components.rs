@@ -81,7 +81,7 @@ impl<'a, T: Scalar> Entries<'a, T> {
         };
         html! {
             tr {
-                td { (format::component(c)) }
+                td { (self.result.name(c)) }
                 td { (sparkline(entries.iter().copied(), 180.0, 26.0)) }
                 td { (short(low)) }
                 td { (short(high)) }

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::separate::{Page, has_figures};
 use super::{stability, verbatim};
 use crate::figure::topography;
-use crate::format;
 use crate::source_view::looks_like;
 
 /// Name of a type of channels, its unit, and the factor from SI units to it.
@@ -59,7 +58,7 @@ pub fn source_maps(page: &Page<'_>, k: usize) -> Option<Markup> {
         .filter_map(|kind| {
             let (values, positions) = values_of_kind(page, k, kind);
             let (name, unit, factor) = unit(kind);
-            let title = format!("Pattern of {}: {name}", format::component(k));
+            let title = format!("Pattern of {}: {name}", page.found.solve.name(k));
             let map = topography::draw(&values, &positions, &title)?;
             let largest = topography::largest(&values, &positions) * factor;
             Some(html! {
@@ -82,7 +81,7 @@ pub fn overview(page: &Page<'_>) -> Option<Markup> {
         topography::draw(
             &values,
             &positions,
-            &format!("Pattern of {}", format::component(k)),
+            &format!("Pattern of {}", page.found.solve.name(k)),
         )
     };
     map(0)?;
@@ -96,9 +95,9 @@ pub fn overview(page: &Page<'_>) -> Option<Markup> {
         }
         div.grid-of-maps {
             @for (k, view) in page.views.iter().enumerate() {
-                a href=[has_figures(page, k).then(|| format!("#{}", format::component(k)))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
+                a href=[has_figures(page, k).then(|| format!("#{}", page.found.solve.name(k)))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
-                    strong { (format::component(k)) } " "
+                    strong { (page.found.solve.name(k)) } " "
                     span.soft { (format!("{:.1} %", 100.0 * page.found.explained_variance_ratio[k])) (stability::suffix(result, k)) }
                     @for artifact in &view.artifacts {
                         br;

@@ -10,7 +10,6 @@ use super::source::{draw_spectrum_curves, max_frequency};
 use super::{drawing, legend};
 use crate::figure::axis::Axis;
 use crate::figure::chart::{Chart, Curve};
-use crate::format;
 use crate::source_view::{GoodSamples, excerpt_length};
 
 /// Number of channels that are shown.
@@ -184,7 +183,7 @@ impl Removal {
         let names: Vec<String> = self
             .excluded
             .iter()
-            .map(|k| format::component(*k))
+            .map(|k| page.found.solve.name(*k))
             .collect();
         html! {
             @if let Some(file) = page.cleaned_file {

@@ -119,7 +119,7 @@ pub fn render(page: &Page<'_>) -> String {
     let shown = (0..page.views.len()).filter(|k| has_figures(page, *k));
     sections.add_with_anchors(
         "Individual sources",
-        shown.map(format::component).collect(),
+        shown.map(|k| page.found.solve.name(k)).collect(),
         individual_sources(page),
     );
     sections.add("Convergence", convergence(result, Some(page.tol)));
@@ -216,7 +216,7 @@ fn suspected_artifacts(page: &Page<'_>) -> Markup {
     }
     let views = || page.views.iter().enumerate();
     let suspected = views().filter(|(_, view)| !view.artifacts.is_empty());
-    let suspected: Vec<String> = suspected.map(|(k, _)| format::component(k)).collect();
+    let suspected: Vec<String> = suspected.map(|(k, _)| page.found.solve.name(k)).collect();
     let rows = html! {
         tbody {
             @for (k, view) in views() {
@@ -422,7 +422,7 @@ fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
 
 /// Name of a source, with a link to its figures if it has some.
 fn link(page: &Page<'_>, k: usize) -> Markup {
-    let name = format::component(k);
+    let name = page.found.solve.name(k);
     html! {
         @if has_figures(page, k) { a href=(format!("#{name}")) { (name) } } @else { (name) }
     }
@@ -441,9 +441,9 @@ fn individual_sources(page: &Page<'_>) -> Markup {
         .count();
     html! {
         @for (k, view) in page.views.iter().enumerate().filter(|(k, _)| has_figures(page, *k)) {
-            div.source id=(format::component(k)) {
+            div.source id=(page.found.solve.name(k)) {
                 h3 {
-                    (format::component(k))
+                    (page.found.solve.name(k))
                     @if let Some(artifact) = view.artifacts.first() {
                         span.badge.bad { (looks_like(artifact)) }
                     }

@@ -2,7 +2,9 @@
 
 use codiag::{Criterion, Diagonalization, Matrix, Scalar, Stability, Status};
 
-/// Result of a solve.
+use crate::format;
+
+/// Result of a solve, borrowed from wherever it is.
 pub struct SolveResult<'a, T = f64> {
     /// Filters, one per row.
     pub b: &'a Matrix<T>,
@@ -24,6 +26,11 @@ pub struct SolveResult<'a, T = f64> {
     pub residuals: &'a [f64],
     /// Final loss of each start.
     pub start_losses: &'a [f64],
+    /// Margin of the least separable pair of components, and the pair; None if there is only one
+    /// component.
+    pub identifiability: Option<(f64, (usize, usize))>,
+    /// Ratio of the largest to the smallest singular value of B.
+    pub condition_number: f64,
     /// One point per iteration; empty if unknown.
     pub history: Vec<HistoryPoint>,
     /// Stability of each component, if it was estimated.
@@ -62,6 +69,13 @@ impl<'a> From<&'a Stability> for StabilityEstimate<'a> {
     }
 }
 
+impl<T: Scalar> SolveResult<'_, T> {
+    /// Name of a component: S00, S01, ...
+    pub fn name(&self, component: usize) -> String {
+        format::component(component, self.b.rows())
+    }
+}
+
 impl<'a, T: Scalar> From<&'a Diagonalization<T>> for SolveResult<'a, T> {
     fn from(result: &'a Diagonalization<T>) -> Self {
         let history = result.history.iter().map(|record| HistoryPoint {
@@ -80,6 +94,8 @@ impl<'a, T: Scalar> From<&'a Diagonalization<T>> for SolveResult<'a, T> {
             powers: &result.powers,
             residuals: &result.residuals,
             start_losses: &result.start_losses,
+            identifiability: result.identifiability.as_ref().map(|i| (i.margin, i.pair)),
+            condition_number: result.condition_number(),
             history: history.collect(),
             stability: result.stability.as_ref().map(StabilityEstimate::from),
         }

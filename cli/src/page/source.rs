@@ -7,7 +7,6 @@ use super::maps;
 use super::separate::Page;
 use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
-use crate::format;
 use crate::source_view::{HISTOGRAM, SourceView};
 
 /// Highest frequency in Hz at which spectra of physiological recordings are shown.
@@ -119,7 +118,7 @@ fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let low = view.envelope.iter().fold(0.0_f64, |m, x| m.min(x.0));
     let high = view.envelope.iter().fold(0.0_f64, |m, x| m.max(x.1));
     let drawn = draw(Drawing {
-        title: &format!("{} over the whole recording", format::component(k)),
+        title: &format!("{} over the whole recording", page.found.solve.name(k)),
         x: (Axis::linear(0.0, end, 10), time_label(page)),
         y: (axis_with_zero(low, high), "s"),
         points,

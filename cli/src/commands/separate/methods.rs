@@ -104,7 +104,11 @@ pub fn paragraph(
         references.push(DAMMERS);
     }
     if !args.exclude.is_empty() {
-        let numbers: Vec<String> = args.exclude.iter().map(|k| format::component(*k)).collect();
+        let numbers: Vec<String> = args
+            .exclude
+            .iter()
+            .map(|k| format::component(*k, found.n_components()))
+            .collect();
         sentences.push(format!(
             "Source{} {} {} removed from the unfiltered recording.",
             if numbers.len() == 1 { "" } else { "s" },

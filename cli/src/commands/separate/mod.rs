@@ -3,7 +3,7 @@
 mod input;
 mod methods;
 mod report;
-mod warnings;
+pub mod warnings;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,9 +59,9 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         ensure!(
             *source < found.n_components(),
             "--exclude: there is no source {}, only {} to {}",
-            format::component(*source),
-            format::component(0),
-            format::component(found.n_components() - 1)
+            format::component(*source, found.n_components()),
+            format::component(0, found.n_components()),
+            format::component(found.n_components() - 1, found.n_components())
         );
     }
 
@@ -74,8 +74,12 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         let mut scratch = tempfile::tempfile().context("a temporary file cannot be created")?;
         write(&mut npy::RowFile::new(&mut scratch, shape)?)?
     };
-    let mut warnings =
-        warnings::identifiability(&separation.contrast, &found, input.stored.samples());
+    let mut warnings = warnings::identifiability(
+        &separation.contrast,
+        &(&found).into(),
+        input.stored.samples(),
+        TEXTS.n_components_option,
+    );
     warnings.extend(warnings::drift(&input)?);
     let methods = methods::paragraph(&input, args, &separation, &found);
     let fields = report::fields(args, &input, &separation, &found, &views, &methods);
@@ -157,7 +161,10 @@ fn suspected_artifacts(views: &[SourceView]) -> Vec<(String, String)> {
     let line = |(k, view): (usize, &SourceView)| {
         let artifact = view.artifacts.first()?;
         let (kind, reason) = (looks_like(artifact), &artifact.reason);
-        Some((format::component(k), format!("looks like {kind}: {reason}")))
+        Some((
+            format::component(k, views.len()),
+            format!("looks like {kind}: {reason}"),
+        ))
     };
     views.iter().enumerate().filter_map(line).collect()
 }
