@@ -29,6 +29,7 @@ mod number;
 mod option_names;
 mod page;
 mod progress;
+pub mod report;
 mod reproduction;
 mod session;
 mod source_view;

@@ -27,7 +27,7 @@ pub struct Page<'a> {
     pub sfreq: Option<f64>,
     /// Whether the recording is sound: spectra are shown up to the Nyquist frequency, and there are
     /// no sections about physiological artifacts.
-    pub audio: bool,
+    pub sound: bool,
     /// Name of each channel.
     pub names: &'a [String],
     /// Position of each channel on the head, if known.
@@ -52,6 +52,18 @@ pub struct Page<'a> {
     pub provenance: &'a Provenance,
     /// Whether the section about output files is shown.
     pub files: bool,
+}
+
+/// Sampling frequency in Hz above which a recording without channel types and reference channels is
+/// taken for sound.
+const MIN_SOUND_SFREQ: f64 = 2000.0;
+
+/// Whether a recording is sound: its sampling frequency is high, and nothing says that it is
+/// physiological.
+pub fn is_sound(sfreq: Option<f64>, types: &[String], without_references: bool) -> bool {
+    let typed = types.iter().any(|kind| !kind.is_empty());
+    let fast = sfreq.is_some_and(|sfreq| sfreq > MIN_SOUND_SFREQ);
+    fast && !typed && without_references
 }
 
 /// Sources of a recording.
@@ -109,7 +121,7 @@ pub fn render(page: &Page<'_>) -> String {
     if let Some(removal) = page.removal {
         sections.add("Before and after", removal.markup(page));
     }
-    if !page.audio {
+    if !page.sound {
         sections.add("Suspected artifacts", suspected_artifacts(page));
         if page.sfreq.is_some() {
             sections.add("Artifact scores", scores(page));
@@ -210,7 +222,8 @@ fn suspected_artifacts(page: &Page<'_>) -> Markup {
     if page.sfreq.is_none() {
         return html! {
             p {
-                "Artifacts cannot be detected without the sampling frequency (" code { "--sfreq" } ")."
+                "Artifacts cannot be detected without the sampling frequency"
+                @if page.files { " (" code { "--sfreq" } ")" } "."
             }
         };
     }
@@ -298,7 +311,7 @@ fn scores(page: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            "Scores range from 0 to 1; those that reach their threshold (" code { "--thresholds" } ") are bold. If a reference \
+            "Scores range from 0 to 1; those that reach their threshold " @if page.files { "(" code { "--thresholds" } ") " } "are bold. If a reference \
              channel records a kind of artifact, waveform scores for this kind are shown but not used."
         }
         (table(None, &headings, &rows))

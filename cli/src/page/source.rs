@@ -14,7 +14,7 @@ const MAX_FREQUENCY: f64 = 120.0;
 
 /// Highest frequency in Hz at which the spectra of a recording are shown.
 pub fn max_frequency(page: &Page<'_>) -> f64 {
-    if page.audio {
+    if page.sound {
         f64::INFINITY
     } else {
         MAX_FREQUENCY

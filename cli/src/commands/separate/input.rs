@@ -8,15 +8,12 @@ use crate::input::filter::FilteredRecording;
 use crate::input::recording::{
     PickedChannels, RecordingInfo, ReferenceChannel, StoredRecording, split_reference_channels,
 };
+use crate::page::separate::is_sound;
 
 /// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range
 /// of the figures.
 const MIN_SFREQ: f64 = 1e-9;
 const MAX_SFREQ: f64 = 1e12;
-
-/// Sampling frequency in Hz above which a recording without channel types and reference channels is
-/// taken for sound.
-const MIN_AUDIO_SFREQ: f64 = 2000.0;
 
 /// A recording and its description.
 pub struct Input {
@@ -132,12 +129,9 @@ impl Input {
         }
     }
 
-    /// Whether the recording is sound: its sampling frequency is high, and nothing says that it is
-    /// physiological.
-    pub fn is_audio(&self) -> bool {
-        let typed = self.info.types.iter().any(|kind| !kind.is_empty());
-        let fast = self.sfreq.is_some_and(|sfreq| sfreq > MIN_AUDIO_SFREQ);
-        fast && !typed && self.references.is_empty()
+    /// Whether the recording is sound.
+    pub fn is_sound(&self) -> bool {
+        is_sound(self.sfreq, &self.info.types, self.references.is_empty())
     }
 
     /// Returns the names of the separated channels, or their numbers if they have no names.

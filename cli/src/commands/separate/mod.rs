@@ -105,7 +105,7 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
             input: &input.name,
             samples: input.stored.samples(),
             sfreq: input.sfreq,
-            audio: input.is_audio(),
+            sound: input.is_sound(),
             names: &input.channel_names(),
             positions: &input.positions(),
             types: &input.types(),
@@ -243,7 +243,7 @@ fn segments(
 /// Returns the scorer of artifacts, or None if the sampling frequency is unknown or the recording
 /// is sound.
 fn artifact_scorer(args: &Separate, input: &Input) -> Option<ArtifactScorer> {
-    if input.is_audio() {
+    if input.is_sound() {
         return None;
     }
     let good = GoodSamples::new(&input.info.bad_spans, input.stored.samples());

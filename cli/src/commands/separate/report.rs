@@ -147,6 +147,7 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             Some(SegmentLength::Seconds(seconds)) => json!(format!("{seconds}s")),
             _ => Value::Null,
         },
+        "sfreq": args.sfreq,
         "picks": args.picks,
         "bads": args.bads,
         "highpass": args.highpass,
