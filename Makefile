@@ -64,10 +64,11 @@ test-rust:
 	cli/tests/install-browser.sh
 	cargo test --workspace --release --features $(CONVERSIONS)
 
-# The wheel is built from the source distribution, so that both are tested. It is built without the link-time
-# optimization of released wheels and installed in a new environment. The tests run outside of the source tree,
-# so that they import the installed package. Test files are distributed in the order of python/tests/conftest.py,
-# the longest first. pytest runs last, so that its summary comes last.
+# The wheel is built from the source distribution, so that both are tested. It is built without the
+# link-time optimization of released wheels and installed in a new environment. The tests run
+# outside of the source tree, so that they import the installed package. Test files are distributed
+# in the order of python/tests/conftest.py, the longest first. pytest runs last, so that its summary
+# comes last.
 test-python: wheel
 	$(PYTHON) -m venv --clear .venv-test
 	$(TESTED)/pip install -q --no-compile dist/codiag-*.whl $(TEST_PACKAGES)
@@ -82,7 +83,8 @@ wheel: $(TOOLS)/maturin
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target" MATURIN_PEP517_ARGS="--profile=release" \
 		$(TOOLS)/pip wheel -q --no-deps --no-build-isolation --wheel-dir dist dist/codiag-*.tar.gz
 
-# The C library: header, shared and static library, pkg-config and CMake files, licenses. Releases use PROFILE=dist.
+# The C library: header, shared and static library, pkg-config and CMake files, licenses. Releases
+# use PROFILE=dist.
 PREFIX ?= target/capi
 PROFILE ?= release
 capi:
@@ -99,7 +101,8 @@ test-octave:
 test-r:
 	@r/test.sh $(PREFIX) $(PROFILE)
 
-# Results of the program on aarch64 under qemu, compared with native ones, if the tools are installed.
+# Results of the program on aarch64 under qemu, compared with native ones, if the tools are
+# installed.
 test-arm:
 	@PYTHON="$(PYTHON)" cli/tests/arm.sh
 
@@ -117,21 +120,21 @@ bench:
 	benchmarks/run
 	benchmarks/run criteria
 
-# Checks the crates, the wheel and the source distribution as the registries do for a release. Cargo takes the
-# new versions of workspace members from the workspace.
+# Checks the crates, the wheel and the source distribution as the registries do for a release. Cargo
+# takes the new versions of workspace members from the workspace.
 packages: wheel .venv/linters
 	cargo publish --dry-run --workspace --allow-dirty
 	$(TOOLS)/python -m twine check --strict dist/*
 
-# The program on files with a few changed bytes and with extreme option values. Then random small sets, with units
-# from 1e-60 to 1e60 and condition numbers up to 1e12, solved by all criteria and methods for SOAK_SECONDS; gradients
-# are checked in double-double arithmetic.
+# The program on files with a few changed bytes and with extreme option values. Then random small
+# sets, with units from 1e-60 to 1e60 and condition numbers up to 1e12, solved by all criteria and
+# methods for SOAK_SECONDS; gradients are checked in double-double arithmetic.
 soak:
 	CODIAG_MUTATIONS=100000 CODIAG_OPTION_VALUES=5000 cargo test --release -p codiag-cli --test program -- corrupted_files extreme
 	cargo run --release -p codiag --example soak -- --seconds $(SOAK_SECONDS)
 
-# The file readers and the solver on arbitrary bytes, FUZZ_SECONDS each, if a nightly toolchain and cargo-fuzz
-# are installed.
+# The file readers and the solver on arbitrary bytes, FUZZ_SECONDS each, if a nightly toolchain and
+# cargo-fuzz are installed.
 fuzz:
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
 		for target in $(FUZZ_TARGETS); do \
@@ -143,7 +146,8 @@ fuzz:
 		echo "make fuzz needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz): nothing was run"; \
 	fi
 
-# The documentation site, including the rustdoc pages. Every example is run, and warnings are errors.
+# The documentation site, including the rustdoc pages. Every example is run, and warnings are
+# errors.
 docs: .venv-docs/installed $(TOOLS)/maturin
 	cargo doc $(ALL) --no-deps --lib
 	VIRTUAL_ENV="$(CURDIR)/.venv-docs" $(TOOLS)/maturin develop --quiet --release
@@ -151,7 +155,8 @@ docs: .venv-docs/installed $(TOOLS)/maturin
 	$(SITE)/sphinx-build --quiet --fail-on-warning --keep-going -d target/doctrees docs target/site
 	cp -R target/doc target/site/rust
 
-# Checks links and loaded resources of the site, and its pages in a browser: light and dark, narrow and wide.
+# Checks links and loaded resources of the site, and its pages in a browser: light and dark, narrow
+# and wide.
 test-docs:
 	cli/tests/install-browser.sh
 	$(SITE)/python docs/site/check.py target/site

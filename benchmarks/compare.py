@@ -1,11 +1,11 @@
-"""Compares codiag with its peers: same sets, same accuracy, same number of threads.
+"""Compare codiag with its peers on equal sets, at equal accuracy, with equal numbers of threads.
 
     benchmarks/run            everything (about twelve minutes on two cores)
     benchmarks/run --quick    the paper's experiments only, three seeds; nothing is written
 
-Every synthetic row is the median of ten seeds with its range, the same seeds for all solvers, or of
-as many of them as a slow solver manages within its limit. Prints tables, writes results.json and
-draws speed.svg beside this file; `benchmarks/run table` then writes the tables of README.md and
+Each synthetic row is the median and range over ten seeds, which are equal for all solvers. A slow
+solver runs on fewer seeds if its time limit is exceeded. Prints tables, writes results.json and
+draws speed.svg in this folder; `benchmarks/run table` then generates the tables of README.md and
 docs/performance.md from results.json.
 """
 
@@ -25,19 +25,19 @@ HERE = pathlib.Path(__file__).parent
 OURS, QNDIAG = "codiag newton", "qndiag 0.1"
 TWO_THREADS = "codiag newton, 2 threads"
 SLOWER = ["codiag quasi-newton", "codiag pham"]
-# Pairs in pure Python: p²/2 NumPy calls of size n p per sweep. On few seeds, and small sets.
+# Pure Python loops over pairs: p²/2 NumPy calls of size n p per sweep. Few seeds and small sets.
 PURE_PYTHON = ["pyRiemann pham", "MNE pham"]
 SEEDS = 10
 
 SIZES_P = [5, 10, 20, 40, 80, 160]
 SIZES_N = [20, 100, 1000]
-# For the figure, time against n.
+# For the plot of time against n.
 LARGE = (10000, 20)
 SCALING = [1000, 10000, 100000]
 
 
 def plan(seeds, limit):
-    """On how many of the seeds a solver is run, and how many seconds its runs may take in all."""
+    """Return the number of seeds of a solver and the time limit of all its runs in seconds."""
     return {"seeds": seeds, "limit": limit}
 
 
@@ -50,7 +50,7 @@ def meg(sensors):
 
 
 def experiments(seeds):
-    """The rows of the README: a set, and the plans of its solvers."""
+    """Return the rows of the README: the set, and the plans of its solvers."""
     few = min(seeds, 3)
     ours = {name: plan(seeds, 60) for name in (OURS, *SLOWER, QNDIAG)}
     peers = {name: plan(few, 60) for name in PURE_PYTHON}
@@ -66,12 +66,12 @@ def experiments(seeds):
         "(c) MEG gradiometers": (meg("gradiometers"), orders),
         "noise 0.1, p = 5": (synthetic(100, 5), {**ours, **peers}),
         "noise 0.1, n = 1000": (synthetic(1000, 40), threads),
-        "(b), the start alone": (synthetic(100, 40), starts),
+        "(b), starting point only": (synthetic(100, 40), starts),
     }
 
 
 def cells(seeds):
-    """The grid: n, p, and the plans of the solvers."""
+    """Yield n, p and the plans of the solvers for each cell of the grid."""
     few = min(seeds, 3)
     for p in SIZES_P:
         for n in [*SIZES_N, *([LARGE[0]] if p == LARGE[1] else [])]:
@@ -84,7 +84,7 @@ def cells(seeds):
 
 
 def measure(data, plans, seconds=0.1):
-    """The answers of solvers.py."""
+    """Return the results of solvers.py."""
     task = {"data": data, "plans": plans, "seconds": seconds}
     variables = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
     environment = {**os.environ, **dict.fromkeys(variables, "1")}
@@ -96,47 +96,47 @@ def measure(data, plans, seconds=0.1):
 
 
 def show(name, row):
-    """Prints a row: times, losses, iterations, and times as long as ours."""
+    """Print a row: times, losses, iterations, and times relative to codiag."""
     print(f"\n{name}")
-    base = next(iter(row["answers"]))
-    for solver, answer in row["answers"].items():
-        if "limit" in answer:
-            print(f"  {solver:25} > {answer['limit']} s")
+    base = next(iter(row["solvers"]))
+    for solver, columns in row["solvers"].items():
+        if "limit" in columns:
+            print(f"  {solver:25} > {columns['limit']} s")
             continue
-        late = "" if all(answer["arrives"]) else "  (not all at 1e-6)"
-        ratios = table.spread(table.ratios(answer, row["answers"][base]), "{:.1f}")
-        share = table.share(row, solver)
-        used = "" if share is None else f"  {100 * share:.0f} % of the peak"
+        note = "" if all(columns["converged"]) else "  (not all converged)"
+        ratios = table.spread(table.ratios(columns, row["solvers"][base]), "{:.1f}")
+        fraction = table.peak_fraction(row, solver)
+        used = "" if fraction is None else f"  {100 * fraction:.0f} % of the peak"
         print(
-            f"  {solver:25} {table.spread(answer['seconds'], table.duration):28}"
-            f"  loss {np.median(answer['losses']):10.4g}"
-            f"  {np.median(answer['iterations']):6.0f} iterations  x {ratios}{used}{late}",
+            f"  {solver:25} {table.spread(columns['seconds'], table.duration):28}"
+            f"  loss {np.median(columns['losses']):10.4g}"
+            f"  {np.median(columns['iterations']):6.0f} iterations  x {ratios}{used}{note}",
             flush=True,
         )
 
 
 def scaling():
-    """Time per iteration against n at p = 20, and memory beyond the caller's array."""
+    """Measure time per iteration against n at p = 20, and memory in addition to the input."""
     rows = []
     for n in SCALING:
         plans = {name: plan(1, 60) for name in (OURS, "codiag quasi-newton")}
         rows.append(measure(synthetic(n, 20), plans, seconds=1.0))
     exponents = {}
     for solver in (OURS, "codiag quasi-newton"):
-        own = [(row["n"], row["answers"][solver]) for row in rows]
-        times = [answer["seconds"][0] / (answer["iterations"][0] + 1) for _, answer in own]
+        own = [(row["n"], row["solvers"][solver]) for row in rows]
+        times = [columns["seconds"][0] / (columns["iterations"][0] + 1) for _, columns in own]
         exponent = np.polyfit(np.log([n for n, _ in own]), np.log(times), 1)[0]
         exponents[solver] = float(exponent)
         print(f"\n{solver}: time per iteration grows as n^{exponent:.2f} at p = 20")
     memory = {}
     for solver in (OURS, "codiag quasi-newton"):
         memory[solver] = memory_growth(solver, synthetic(20000, 40))
-        print(f"{solver}: peak memory {memory[solver]:.2f} x the set, beyond the caller's array")
+        print(f"{solver}: peak memory {memory[solver]:.2f} x the set, in addition to the input")
     return {"rows": rows, "exponents": exponents, "memory": memory}
 
 
 def memory_growth(solver, data):
-    """Peak growth of a first solve, in sizes of the set, in a process of its own."""
+    """Return the peak memory of a first solve in a new process, relative to the set."""
     method = solver.split()[1]
     code = f"""
 import codiag
@@ -146,9 +146,9 @@ def kilobytes(name):
         return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 C = codiag.datasets.synthetic({data["n"]}, {data["p"]}, {data["sigma"]}, 0)[0]
-open("/proc/self/clear_refs", "w").write("5")  # making the set had a peak of its own
+open("/proc/self/clear_refs", "w").write("5")  # forget the peak of generating the set
 before = kilobytes("VmRSS")
-codiag.diagonalize(C, method={method!r}, tol=1e-6, max_iter=5, threads=1, on_failure="ignore")
+codiag.diagonalize(C, method={method!r}, tol=1e-6, max_iter=5, n_jobs=1, on_failure="ignore")
 print((kilobytes("VmHWM") - before) * 1024 / C.nbytes)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

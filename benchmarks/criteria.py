@@ -1,10 +1,10 @@
-"""Matrices that need not be positive definite, and complex ones: codiag beside its peers.
+"""Compare codiag with its peers on the other criteria and on complex matrices.
 
     benchmarks/run criteria [--seeds 10]
 
-One thread; medians over seeds with their range, the same sets for all solvers, each brought to a
-gradient norm of 1e-6 (the number of sweeps that a peer needs is found first, without the clock).
-Prints the tables and writes criteria.json beside this file.
+One thread; medians and ranges over seeds, equal sets for all solvers. All solvers reach a gradient
+norm of 1e-6; the number of sweeps that a peer needs is determined before the timed runs. Prints the
+tables and writes criteria.json in this folder.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import pathlib
 import time
 import warnings
 
-# Before NumPy is loaded: its threads are counted here as ours are.
+# NumPy reads these variables when it is imported.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
@@ -29,7 +29,7 @@ GOAL = 1e-6
 
 
 def rotated(n, p, sigma, seed):
-    """Matrices that a rotation makes diagonal, but for noise."""
+    """Generate matrices that an orthogonal matrix diagonalizes, up to noise."""
     rng = np.random.default_rng(seed)
     Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
     noise = rng.standard_normal((n, p, p))
@@ -38,7 +38,7 @@ def rotated(n, p, sigma, seed):
 
 
 def mixed(n, p, sigma, seed):
-    """The same with a mixing that is no rotation."""
+    """Generate matrices that a non-orthogonal matrix diagonalizes, up to noise."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((p, p))
     noise = rng.standard_normal((n, p, p))
@@ -47,7 +47,7 @@ def mixed(n, p, sigma, seed):
 
 
 def hermitian(n, p, sigma, seed):
-    """Positive definite ones, real or complex by the noise of the paper's experiment (b)."""
+    """Generate complex positive definite matrices with the noise of the paper's experiment (b)."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape):
@@ -60,7 +60,7 @@ def hermitian(n, p, sigma, seed):
 
 
 def meg_lags():
-    """Lagged covariances of 40 whitened components of 24 s of magnetometers; None if absent."""
+    """Return lagged covariances of 40 whitened components of MEG; None without the recording."""
     if not RECORDING.exists():
         return None
     import mne
@@ -74,17 +74,17 @@ def meg_lags():
 
 
 def timed(run, runs=3):
-    """The least time of several runs, and the last answer."""
+    """Return the shortest time of several runs, and the last result."""
     best = np.inf
     for _ in range(runs):
         clock = time.perf_counter()
-        answer = run()
+        result = run()
         best = min(best, time.perf_counter() - clock)
-    return best, answer
+    return best, result
 
 
-def ours(criterion, method, start="spectral"):
-    options = {"criterion": criterion, "method": method, "start": start, "tol": GOAL, "threads": 1}
+def ours(criterion, method, init="spectral"):
+    options = {"criterion": criterion, "method": method, "init": init, "tol": GOAL, "n_jobs": 1}
 
     def solve(C):
         seconds, result = timed(lambda: codiag.diagonalize(C, on_failure="ignore", **options))
@@ -93,7 +93,7 @@ def ours(criterion, method, start="spectral"):
             "iterations": result.n_iter,
             "passes": float(result.history["passes"][-1]),
             "loss": result.loss,
-            "arrives": result.converged,
+            "converged": result.converged,
         }
 
     return solve
@@ -103,7 +103,7 @@ def pyriemann_rjd(C):
     from pyriemann.geometry.ajd import rjd
 
     count = codiag.diagonalize(
-        C, criterion="frobenius", method="jacobi", start="identity", tol=GOAL, on_failure="ignore"
+        C, criterion="frobenius", method="jacobi", init="identity", tol=GOAL, on_failure="ignore"
     )
     seconds, (V, _) = timed(lambda: rjd(C, eps=0.0, n_iter_max=count.n_iter), runs=1)
     loss = codiag.loss(C, np.ascontiguousarray(V.T), criterion="frobenius")
@@ -111,34 +111,34 @@ def pyriemann_rjd(C):
         "seconds": seconds,
         "iterations": count.n_iter,
         "loss": loss,
-        "arrives": count.converged,
+        "converged": count.converged,
     }
 
 
 def pyriemann_uwedge(C):
     from pyriemann.geometry.ajd import uwedge
 
-    # Its rule is one of absolute energies: so many steps as ours takes from its start to the goal.
+    # Its stopping rule is absolute. Run as many steps as codiag takes from the same starting point.
     values, vectors = np.linalg.eig(C[0].T)
     start = np.real(vectors).T / np.sqrt(np.abs(values))[:, None]
-    options = {"criterion": "least-squares", "method": "uwedge", "start": start, "tol": GOAL}
+    options = {"criterion": "least-squares", "method": "uwedge", "init": start, "tol": GOAL}
     count = codiag.diagonalize(C, on_failure="ignore", **options)
     seconds, (V, _) = timed(lambda: uwedge(C, eps=0.0, n_iter_max=count.n_iter), runs=1)
     return {
         "seconds": seconds,
         "iterations": count.n_iter,
         "loss": codiag.loss(C, V, criterion="least-squares"),
-        "arrives": count.converged,
+        "converged": count.converged,
     }
 
 
-def share_of_peak(sets):
-    """The speed of a Jacobi sweep counted as 4np³ flops, as a share of a large product's."""
+def peak_fraction(sets):
+    """Return the speed of Jacobi sweeps (4np³ flops each) relative to a large matrix product."""
     left = np.random.default_rng(0).standard_normal((1000, 1000))
-    options = {"criterion": "frobenius", "method": "jacobi", "start": "identity", "threads": 1}
+    options = {"criterion": "frobenius", "method": "jacobi", "init": "identity", "n_jobs": 1}
     options |= {"tol": 1e-300, "on_failure": "ignore"}
 
-    def share(C):
+    def fraction(C):
         n, p, _ = C.shape
 
         def seconds(sweeps):
@@ -147,10 +147,10 @@ def share_of_peak(sets):
         speed = 4 * n * p**3 / ((seconds(6) - seconds(1)) / 5)
         return speed / (2 * 1000**3 / timed(lambda: left @ left)[0])
 
-    return [share(C) for C in sets]
+    return [fraction(C) for C in sets]
 
 
-def pyriemann_pham(C, most=1000):
+def pyriemann_pham(C, max_sweeps=1000):
     from pyriemann.geometry.ajd import ajd_pham
 
     def norm(V):
@@ -162,48 +162,48 @@ def pyriemann_pham(C, most=1000):
         np.fill_diagonal(G, 0)
         return np.linalg.norm(G) / np.sqrt(len(G))
 
-    # Sweeps are doubled until they are enough.
+    # Double the number of sweeps until it suffices, then bisect.
     sweeps = 8
-    while norm(ajd_pham(C, eps=0.0, n_iter_max=sweeps)[0]) > GOAL and sweeps < most:
-        sweeps = min(2 * sweeps, most)
+    while norm(ajd_pham(C, eps=0.0, n_iter_max=sweeps)[0]) > GOAL and sweeps < max_sweeps:
+        sweeps = min(2 * sweeps, max_sweeps)
     low, high = sweeps // 2, sweeps
     while high - low > max(1, high // 20):
         middle = (low + high) // 2
-        arrived = norm(ajd_pham(C, eps=0.0, n_iter_max=middle)[0]) <= GOAL
-        low, high = (low, middle) if arrived else (middle, high)
+        converged = norm(ajd_pham(C, eps=0.0, n_iter_max=middle)[0]) <= GOAL
+        low, high = (low, middle) if converged else (middle, high)
     seconds, (V, _) = timed(lambda: ajd_pham(C, eps=0.0, n_iter_max=high), runs=1)
     return {
         "seconds": seconds,
         "iterations": high,
         "loss": codiag.loss(C, V),
-        "arrives": bool(norm(V) <= GOAL),
+        "converged": bool(norm(V) <= GOAL),
     }
 
 
 def spread(values, unit=1.0, digits=3):
     values = [unit * value for value in values]
-    middle, low, high = np.median(values), min(values), max(values)
-    return f"{middle:.{digits}g} ({low:.{digits}g}-{high:.{digits}g})"
+    median, low, high = np.median(values), min(values), max(values)
+    return f"{median:.{digits}g} ({low:.{digits}g}-{high:.{digits}g})"
 
 
 def table(title, sets, solvers):
-    """Run every solver on every set; the first is what the others are compared with."""
-    print(f"\n{title}: medians of {len(sets)}, range in brackets")
+    """Run every solver on every set; times are compared with those of the first solver."""
+    print(f"\n{title}: median (range) over {len(sets)} sets")
     rows = {}
     for name, solve in solvers.items():
-        answers = [solve(C) for C in sets]
-        rows[name] = answers
+        found = [solve(C) for C in sets]
+        rows[name] = found
         first = rows[next(iter(solvers))]
-        ratios = [a["seconds"] / b["seconds"] for a, b in zip(answers, first, strict=True)]
-        cells = [f"  {name:26}", f"{spread([a['seconds'] for a in answers], 1e3):>24} ms"]
+        ratios = [a["seconds"] / b["seconds"] for a, b in zip(found, first, strict=True)]
+        cells = [f"  {name:26}", f"{spread([a['seconds'] for a in found], 1e3):>24} ms"]
         for field in ("iterations", "passes"):
-            if field in answers[0]:
-                cells.append(f"{field} {spread([a[field] for a in answers])}")
-        cells.append(f"loss {np.mean([a['loss'] for a in answers]):.6g}")
+            if field in found[0]:
+                cells.append(f"{field} {spread([a[field] for a in found])}")
+        cells.append(f"loss {np.mean([a['loss'] for a in found]):.6g}")
         cells.append(f"x {spread(ratios)}")
-        missing = sum(not a["arrives"] for a in answers)
+        missing = sum(not a["converged"] for a in found)
         if missing:
-            cells.append(f"({missing} not there)")
+            cells.append(f"({missing} not converged)")
         print("  ".join(cells), flush=True)
     return rows
 
@@ -235,12 +235,12 @@ def main():
         "pyRiemann uwedge": pyriemann_uwedge,
     }
     rows[name] = table(name, sets, peers)
-    rows["jacobi, share of the peak"] = share_of_peak(sets)
-    shares = spread(rows["jacobi, share of the peak"], 100)
-    print(f"\n  a jacobi sweep, counted as 4np³ flops: {shares} % of the peak", flush=True)
+    rows["jacobi, fraction of the peak"] = peak_fraction(sets)
+    fractions = spread(rows["jacobi, fraction of the peak"], 100)
+    print(f"\n  a Jacobi sweep, counted as 4np³ flops: {fractions} % of the peak", flush=True)
     lags = meg_lags()
     if lags is None:
-        print("\nlagged covariances of MEG: skipped, there is no ../shared/data")
+        print("\nlagged covariances of MEG: skipped, the recording is not available")
     else:
         name = "Frobenius, MEG, 40 components, lags 1 to 100"
         rows[name] = table(name, [lags], frobenius)
@@ -274,7 +274,7 @@ def main():
             for a, b in zip(whole, real, strict=True)
         ]
         rows[name] = {"complex": whole, "real": real}
-        print(f"\n{name}: a pass costs {spread(each)} times as much", flush=True)
+        print(f"\n{name}: a data pass costs {spread(each)} times as much", flush=True)
     (HERE / "criteria.json").write_text(json.dumps(results, indent=1) + "\n")
 
 

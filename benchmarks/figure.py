@@ -1,4 +1,4 @@
-"""Draws speed.svg from results.json: time against p and against n, log-log, a line per solver."""
+"""Draw speed.svg from results.json: time against p and n on log-log axes, a line per solver."""
 
 import json
 import pathlib
@@ -9,8 +9,8 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-# Mid-tones that can be read on white and on black.
-COLOURS = {
+# Medium tones that are readable on white and on black.
+COLORS = {
     "codiag newton": "#d6336c",
     "codiag quasi-newton": "#f08c00",
     "codiag pham": "#2f9e44",
@@ -41,17 +41,17 @@ def draw(results, path):
     ]
     for axis, (variable, other, value, label) in zip(axes, panels, strict=True):
         cells = sorted((c for c in results["grid"] if c[other] == value), key=lambda c: c[variable])
-        for solver, colour in COLOURS.items():
+        for solver, color in COLORS.items():
             points = [
-                (cell[variable], cell["answers"][solver])
+                (cell[variable], cell["solvers"][solver])
                 for cell in cells
-                if all(cell["answers"].get(solver, {}).get("arrives", [False]))
+                if all(cell["solvers"].get(solver, {}).get("converged", [False]))
             ]
             if points:
-                x, answers = zip(*points, strict=True)
-                y = [1e3 * statistics.median(answer["seconds"]) for answer in answers]
-                wide = 2.4 if solver == "codiag newton" else 1.4
-                axis.loglog(x, y, "o-", color=colour, label=solver, lw=wide, ms=4)
+                x, found = zip(*points, strict=True)
+                y = [1e3 * statistics.median(columns["seconds"]) for columns in found]
+                width = 2.4 if solver == "codiag newton" else 1.4
+                axis.loglog(x, y, "o-", color=color, label=solver, lw=width, ms=4)
         axis.set_xlabel(label)
         axis.grid(True, which="major", color=GREY, alpha=0.25, lw=0.6)
         for side in ("top", "right"):

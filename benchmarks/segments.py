@@ -1,10 +1,9 @@
-"""How long segments should be: benchmarks/run segments [RECORDING].
+"""Compare segment lengths: benchmarks/run segments [RECORDING].
 
-Two tables. The first is of simulations, of which the truth is known: sources whose powers change at
-very different rates, among as many others as there are in a head, many more than components. The
-second is of a recording that MNE reads, by default the carried one if it is there. Each line is one
-way to cut the recording; each number is the correlation of what was simulated (or of the reference
-channel) with the source that is most like it, at the median of several mixings.
+The simulations mix sources whose powers change at very different rates with many background
+sources, more than the number of components. The other tables are of a recording that MNE reads.
+Each row is one choice of segments; each number is the correlation of a simulated source (or of a
+reference channel) with the best matching separated source, as the median over several mixings.
 """
 
 import argparse
@@ -16,7 +15,8 @@ import numpy as np
 
 import codiag
 
-CARRIED = Path(__file__).resolve().parents[2] / "shared" / "data" / "meg_sample_24s_raw.fif"
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+DEFAULT_RECORDING = SHARED / "meg_sample_24s_raw.fif"
 BANDS = [(1, 4), (4, 8), (8, 13), (13, 30), (30, 45)]
 COMPONENTS = 30
 CUTS = {
@@ -28,7 +28,7 @@ CUTS = {
     "1 s": {"segment_length": "1s"},
     "2 s": {"segment_length": "2s"},
     "4 s": {"segment_length": "4s"},
-    "100 segments": {"segments": 100},
+    "100 segments": {"n_segments": 100},
     "0.25 s, half overlapping": {"segment_length": "0.25s", "overlap": 0.5},
     "5 bands": {"bands": BANDS},
     "5 bands x 10 s": {"bands": BANDS, "segment_length": "10s"},
@@ -37,14 +37,14 @@ CUTS = {
 
 
 def noise(rng, shape, samples, rate):
-    """Gaussian noise of a spectrum, of unit power."""
+    """Gaussian noise with the given spectrum and unit power."""
     bins = np.fft.rfftfreq(samples, 1 / rate)
     x = np.fft.irfft(shape(bins) * np.fft.rfft(rng.standard_normal(samples)), n=samples)
     return x / x.std()
 
 
 def rhythm(rng, frequency, width, samples, rate):
-    """Noise about one frequency."""
+    """Narrow-band noise."""
     return noise(rng, lambda f: np.exp(-(((f - frequency) / width) ** 2)), samples, rate)
 
 
@@ -54,22 +54,22 @@ def background(rng, samples, rate):
 
 
 def level(rng, seconds, samples, rate, strength=0.5):
-    """An amplitude that waxes and wanes in so many seconds."""
-    course = noise(rng, lambda f: np.exp(-((f * seconds) ** 2)), samples, rate)
-    return np.exp(strength * course)
+    """A slowly varying amplitude with the given time constant."""
+    log_amplitude = noise(rng, lambda f: np.exp(-((f * seconds) ** 2)), samples, rate)
+    return np.exp(strength * log_amplitude)
 
 
-def pulses(moments, width, samples, rate):
-    """Bumps at some moments."""
+def pulses(times, width, samples, rate):
+    """Gaussian pulses at the given times."""
     out = np.zeros(samples)
     reach = int(4 * width * rate)
-    for moment in moments:
-        at = np.arange(max(0, int(moment * rate) - reach), min(samples, int(moment * rate) + reach))
-        out[at] += np.exp(-(((at / rate - moment) / width) ** 2))
+    for time_ in times:
+        at = np.arange(max(0, int(time_ * rate) - reach), min(samples, int(time_ * rate) + reach))
+        out[at] += np.exp(-(((at / rate - time_) / width) ** 2))
     return out
 
 
-# What the rhythms are: how long they take to wax, their frequency, and how wide it is.
+# Rhythms: time constant of the amplitude, frequency, bandwidth.
 RHYTHMS = [(8, 2, 0.4), (8, 2.2, 0.4), (2, 10, 1.5), (2, 10.5, 1.5), (4, 20, 2)]
 KINDS = {
     "blink, 0.3 s": [0],
@@ -81,18 +81,18 @@ KINDS = {
 
 
 def simulate(rng, seconds, rate, channels=48, others=60):
-    """A recording, and its sources by kind: what is looked for, among others of the brain."""
+    """Simulate a recording; return it with the sources of interest by kind."""
     samples = int(seconds * rate)
     size = (samples, rate)
     blinks = pulses(np.cumsum(rng.uniform(2, 7, int(seconds))), 0.1, *size)
     beats = np.cumsum(rng.normal(0.9, 0.04, int(2 * seconds)))
     heart = pulses(beats, 0.015, *size) - 0.3 * pulses(beats + 0.04, 0.02, *size)
     rhythms = [level(rng, slow, *size) * rhythm(rng, f, width, *size) for slow, f, width in RHYTHMS]
-    rest = [
+    other_sources = [
         level(rng, slow, *size, strength=0.3) * background(rng, *size)
         for slow in rng.uniform(0.5, 10, others)
     ]
-    sources = np.vstack([blinks, heart, *rhythms, *rest])
+    sources = np.vstack([blinks, heart, *rhythms, *other_sources])
     sources = (sources - sources.mean(axis=1, keepdims=True)) / sources.std(axis=1, keepdims=True)
     strengths = np.r_[3, 0.7, np.ones(len(rhythms)), np.full(others, 0.5)]
     X = rng.standard_normal((channels, len(sources))) * strengths @ sources
@@ -100,12 +100,12 @@ def simulate(rng, seconds, rate, channels=48, others=60):
     return X, {kind: sources[rows] for kind, rows in KINDS.items()}
 
 
-def fitted(cut, components, rate):
-    return codiag.SourceSeparation(components, rate=rate, on_failure="ignore", **cut)
+def separation(cut, components, rate):
+    return codiag.SourceSeparation(components, sfreq=rate, on_failure="ignore", **cut)
 
 
-def likeness(found, truth):
-    """The correlation of each true source with the one that is most like it: the least of them."""
+def correlation(found, truth):
+    """Return the lowest correlation of the true sources with their best matches."""
     return abs(np.corrcoef(truth, found)[: len(truth), len(truth) :]).max(axis=1).min()
 
 
@@ -115,7 +115,7 @@ def simulations(seeds):
             f"{seconds} s at {rate:.0f} Hz, 48 channels, {COMPONENTS} components, {seeds} mixings"
         )
         print(f"\n{title}\n")
-        print("| segments | number | " + " | ".join(KINDS) + " | least | time |")
+        print("| segments | number | " + " | ".join(KINDS) + " | lowest | time |")
         print("|---" * (len(KINDS) + 4) + "|")
         rows = {name: [] for name in CUTS}
         for seed in range(seeds):
@@ -123,12 +123,12 @@ def simulations(seeds):
             for name, cut in CUTS.items():
                 clock = time.perf_counter()
                 try:
-                    model = fitted(cut, COMPONENTS, rate).fit(X)
+                    model = separation(cut, COMPONENTS, rate).fit(X)
                 except ValueError:  # fewer samples than components
                     continue
                 seconds_taken = time.perf_counter() - clock
                 found = model.transform(X)
-                scores = [likeness(found, truth) for truth in kinds.values()]
+                scores = [correlation(found, truth) for truth in kinds.values()]
                 rows[name].append([len(model.powers_), *scores, seconds_taken])
         for name, row in rows.items():
             if not row:
@@ -140,7 +140,7 @@ def simulations(seeds):
 
 
 def recording(path):
-    """The eye, the heart and the alpha rhythm of a recording, by type of channels."""
+    """Print how well eye, heart and alpha rhythm are separated, for each channel type."""
     import mne
 
     mne.set_log_level("ERROR")
@@ -150,7 +150,7 @@ def recording(path):
     raw.filter(1.0, None)
     rate = raw.info["sfreq"]
     eog = raw.copy().pick("eog").filter(1, 10, picks="eog").get_data()[0]
-    # There is no ECG: the mean field of the beats that MNE finds, over the magnetometers.
+    # There is no ECG channel. Use the mean field at the beats that MNE detects instead.
     beats = mne.preprocessing.find_ecg_events(raw)[0][:, 0] - raw.first_samp
     mags = raw.copy().pick("mag").filter(5, 35)
     field = mags.get_data()[:, beats].mean(axis=1)
@@ -164,7 +164,7 @@ def recording(path):
         print("|---|---|---|---|---|---|")
         for name, cut in CUTS.items():
             try:
-                model = fitted(cut, components, None).fit(raw, picks=picks)
+                model = separation(cut, components, None).fit(raw, picks=picks)
             except ValueError as problem:
                 print(f"| {name} | {str(problem).split(':')[0]} | | | | |")
                 continue
@@ -176,8 +176,8 @@ def recording(path):
             bins = np.fft.rfftfreq(found.shape[1], 1 / rate)
             alpha = spectra[:, (bins > 8) & (bins < 12)].sum(axis=1) / spectra.sum(axis=1)
             scores = [
-                likeness(slow, eog[None]),
-                likeness(fast[:, near], ecg[None, near]),
+                correlation(slow, eog[None]),
+                correlation(fast[:, near], ecg[None, near]),
                 alpha.max(),
             ]
             cells = " | ".join(f"{score:.2f}" for score in scores)
@@ -187,13 +187,15 @@ def recording(path):
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("recording", nargs="?", default=CARRIED, help="a file that MNE reads")
-    arguments.add_argument("--seeds", type=int, default=3, help="how many mixings of each kind")
+    arguments.add_argument(
+        "recording", nargs="?", default=DEFAULT_RECORDING, help="a file that MNE reads"
+    )
+    arguments.add_argument("--seeds", type=int, default=3, help="number of mixings of each kind")
     chosen = arguments.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if Path(chosen.recording).exists():
             recording(chosen.recording)
         else:
-            print(f"{chosen.recording} is not here: simulations only")
+            print(f"{chosen.recording} does not exist: simulations only")
         simulations(chosen.seeds)

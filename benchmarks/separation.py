@@ -1,9 +1,8 @@
-"""Separation of recordings, side by side with FastICA and Picard: `benchmarks/run separation`.
+"""Compare the separation of recordings with FastICA and Picard: `benchmarks/run separation`.
 
-Two tables, on one thread. The first is about accuracy: six kinds of sources, mixed at random, and
-how well and how fast each method finds them again, also where its model does not hold. The second
-is about cost: from an array to its sources, against the singular value decomposition of it, and
-JADE against plain NumPy.
+One thread. The first table shows accuracy and time of all methods for six kinds of sources, also
+where the model of a method does not hold. The second shows the time of a separation compared with
+the singular value decomposition of the recording, and JADE compared with plain NumPy.
 """
 
 import os
@@ -16,8 +15,8 @@ import time  # noqa: E402
 import warnings  # noqa: E402
 
 import numpy as np  # noqa: E402
+from numpy_jade import jade  # noqa: E402
 from picard import picard  # noqa: E402
-from plain_jade import jade  # noqa: E402
 from sklearn.decomposition import FastICA  # noqa: E402
 
 import codiag  # noqa: E402
@@ -28,12 +27,12 @@ BANDS = [(low, low + 10) for low in range(0, 250, 10)]
 
 
 def powers(rng):
-    """Amplitudes that change from stretch to stretch, each source in its own way."""
+    """Return piecewise constant amplitudes, independent for each source."""
     return np.repeat(np.exp(0.5 * rng.standard_normal((P, SEGMENTS))), LENGTH, axis=1)
 
 
 def shape_spectra(sources):
-    """Each source with a broad peak at a frequency of its own."""
+    """Give each source a broad spectral peak at its own frequency."""
     frequencies = np.fft.rfftfreq(SAMPLES, 1 / RATE)
     peaks = np.linspace(15, 230, P)[:, None]
     shapes = 0.1 + 1 / (1 + ((frequencies - peaks) / 15) ** 2)
@@ -49,11 +48,11 @@ def heavy_tails(rng):
 
 
 def of_each_kind(rng):
-    """Some sources of changing power, some coloured, some with heavy tails, one of them nothing."""
+    """Mix changing powers, colored spectra and heavy tails; one source is white and Gaussian."""
     sources = gaussian(rng)
-    changing, coloured = powers(rng) * sources, shape_spectra(sources)
-    changing, coloured = (x / x.std(axis=1, keepdims=True) for x in (changing, coloured))
-    return np.vstack([changing[:3], coloured[3:6], heavy_tails(rng)[6:9] / 2**0.5, sources[9:]])
+    changing, colored = powers(rng) * sources, shape_spectra(sources)
+    changing, colored = (x / x.std(axis=1, keepdims=True) for x in (changing, colored))
+    return np.vstack([changing[:3], colored[3:6], heavy_tails(rng)[6:9] / 2**0.5, sources[9:]])
 
 
 KINDS = {
@@ -67,19 +66,19 @@ KINDS = {
 
 
 def by_both(X):
-    """Covariances of segments and cospectra in one set."""
-    segments = codiag.segment_covariances(X, segments=SEGMENTS, threads=1)
-    bands = codiag.cospectra(X, BANDS, RATE, threads=1)
-    # Bands have but a share of the power each.
-    return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), threads=1).B
+    """Jointly diagonalize covariances of segments and cospectra."""
+    segments = codiag.segment_covariances(X, n_segments=SEGMENTS, n_jobs=1)
+    bands = codiag.cospectra(X, BANDS, RATE, n_jobs=1)
+    # Each band has only a fraction of the power.
+    return codiag.diagonalize(np.concatenate([segments, len(bands) * bands]), n_jobs=1).B
 
 
 METHODS = {
-    "segments": lambda X: codiag.SourceSeparation(segments=SEGMENTS, threads=1).fit(X).filters_,
-    "bands": lambda X: codiag.SourceSeparation(bands=BANDS, rate=RATE, threads=1).fit(X).filters_,
+    "segments": lambda X: codiag.SourceSeparation(n_segments=SEGMENTS, n_jobs=1).fit(X).filters_,
+    "bands": lambda X: codiag.SourceSeparation(bands=BANDS, sfreq=RATE, n_jobs=1).fit(X).filters_,
     "both": by_both,
-    "SOBI": lambda X: codiag.SOBI(threads=1).fit(X).filters_,
-    "JADE": lambda X: codiag.JADE(threads=1).fit(X).filters_,
+    "SOBI": lambda X: codiag.SOBI(n_jobs=1).fit(X).filters_,
+    "JADE": lambda X: codiag.JADE(n_jobs=1).fit(X).filters_,
     "FastICA": lambda X: FastICA(whiten="unit-variance", random_state=0).fit(X.T).components_,
     "Picard": lambda X: np.matmul(*picard(X, random_state=0)[1::-1]),
     "PCA": lambda X: np.linalg.eigh(X @ X.T)[1].T,
@@ -87,19 +86,19 @@ METHODS = {
 
 
 def best_of(runs, work):
-    """The least time of several runs, and the last answer."""
-    least = np.inf
+    """Return the shortest time of several runs, and the last result."""
+    shortest = np.inf
     for _ in range(runs):
         clock = time.perf_counter()
-        answer = work()
-        least = min(least, time.perf_counter() - clock)
-    return least, answer
+        result = work()
+        shortest = min(shortest, time.perf_counter() - clock)
+    return shortest, result
 
 
 def accuracy(seeds):
     """Print the table of docs/which-method.md."""
     print(f"{P} sources, {P} channels, {SAMPLES:,} samples, one thread. Median Amari distance")
-    print(f"of {seeds} mixings, least and largest in brackets, and median time.\n")
+    print(f"over {seeds} mixings (range in brackets), and median time.\n")
     print("| sources | " + " | ".join(METHODS) + " |")
     print("|---" * (len(METHODS) + 1) + "|")
     times = {name: [] for name in METHODS}
@@ -111,7 +110,7 @@ def accuracy(seeds):
             X = mixing @ make(rng)
             for name, method in METHODS.items():
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # a method may not converge where it cannot
+                    warnings.simplefilter("ignore")  # some may not converge
                     seconds, B = best_of(1, lambda X=X, method=method: method(X))
                 distances[name].append(codiag.amari_distance(B, mixing))
                 times[name].append(seconds)
@@ -122,7 +121,7 @@ def accuracy(seeds):
 
 
 def recording(channels=306, samples=14_400, sources=60):
-    """As large as a MEG recording of 24 s: sources that wax and wane, and noise."""
+    """Simulate a recording of the size of 24 s of MEG: sources of changing power, and noise."""
     rng = np.random.default_rng(0)
     amplitudes = np.repeat(
         np.exp(0.5 * rng.standard_normal((sources, 100))), samples // 100, axis=1
@@ -135,7 +134,7 @@ def recording(channels=306, samples=14_400, sources=60):
 
 
 def memory(kind):
-    """A figure of this process' memory in bytes, as Linux counts it."""
+    """Return a memory statistic of this process in bytes (Linux only)."""
     with open("/proc/self/status", encoding="ascii") as status:
         line = next(line for line in status if line.startswith(kind))
     return 1024 * int(line.split()[1])
@@ -146,21 +145,21 @@ def cost(runs):
     print(f"\n{X.shape[0]} channels x {X.shape[1]:,} samples, one thread, median of {runs} runs")
 
     def separate():
-        return codiag.SourceSeparation(40, segments=100, threads=1).fit(X).transform(X)
+        return codiag.SourceSeparation(40, n_segments=100, n_jobs=1).fit(X).transform(X)
 
     def sobi():
-        return codiag.SOBI(40, lags=100, threads=1).fit(X).transform(X)
+        return codiag.SOBI(40, lags=100, n_jobs=1).fit(X).transform(X)
 
     def loop(X):
         parts = X.reshape(len(X), 100, -1)
         return np.array([parts[:, k] @ parts[:, k].T / parts.shape[2] for k in range(100)])
 
     def covariances(X):
-        # Shrunk by next to nothing, for segments of fewer samples than channels are refused.
-        return codiag.segment_covariances(X, segments=100, center=False, shrinkage=1e-9, threads=1)
+        # Segments with fewer samples than channels require some shrinkage.
+        return codiag.segment_covariances(X, n_segments=100, center=False, shrinkage=1e-9, n_jobs=1)
 
     def product(X, Y):
-        # NumPy sees that X_i @ X_i.T is symmetric, and has half of it computed only (dsyrk).
+        # For X_i @ X_i.T NumPy would compute only one triangle (dsyrk).
         parts, others = (x.reshape(len(x), 100, -1) for x in (X, Y))
         return [parts[:, k] @ others[:, k].T / parts.shape[2] for k in range(100)]
 
@@ -172,18 +171,18 @@ def cost(runs):
     later = np.roll(white, 1, axis=1)
     tails = np.random.default_rng(1).laplace(size=(20, X.shape[1]))
     tails = np.random.default_rng(2).standard_normal((20, 20)) @ tails
-    agree(codiag.JADE(threads=1).fit(tails).patterns_, jade(tails))
+    assert_equal_filters(codiag.JADE(n_jobs=1).fit(tails).mixing_, jade(tails))
     works = {
         "numpy.linalg.svd(X, full_matrices=False)": lambda: np.linalg.svd(X, full_matrices=False),
         "array to 40 sources, 100 segments": separate,
         "array to 40 sources, SOBI, 100 lags": sobi,
         "40 channels: 100 products X @ Y.T (dgemm)": lambda: [white @ later.T for _ in range(100)],
         "40 channels: lagged_covariances, 100 lags": lambda: codiag.lagged_covariances(
-            white, 100, threads=1
+            white, 100, n_jobs=1
         ),
-        "40 channels: cumulants": lambda: codiag.cumulants(white, threads=1),
+        "40 channels: cumulants": lambda: codiag.cumulants(white, n_jobs=1),
         "20 sources: JADE in plain NumPy": lambda: jade(tails),
-        "20 sources: JADE": lambda: codiag.JADE(threads=1).fit(tails),
+        "20 sources: JADE": lambda: codiag.JADE(n_jobs=1).fit(tails),
         "NumPy loop, X_i @ Y_i.T (dgemm)": lambda: product(X, copy),
         "NumPy loop, X_i @ X_i.T (dsyrk)": lambda: loop(X),
         "segment_covariances": lambda: covariances(X),
@@ -193,7 +192,7 @@ def cost(runs):
     }
     square = np.random.default_rng(3).standard_normal((1000, 1000))
     works["a large product, 1000 x 1000 x 1000"] = lambda: square @ square
-    # One after the other in each round, so that all see the same moods of the machine.
+    # All are timed in each round, so that changes of the machine's speed affect all equally.
     rounds = [[best_of(1, work)[0] for work in works.values()] for _ in range(runs)]
     for name, seconds in zip(works, np.median(rounds, axis=0), strict=True):
         print(f"{name:46}{1e3 * seconds:9.1f} ms")
@@ -219,9 +218,9 @@ def spread(values):
     return f"{np.median(values):.3g} ({min(values):.3g}–{max(values):.3g})"
 
 
-def agree(patterns, filters):
-    """Check that two separations have the same filters, up to sign, order and scale."""
-    gain = abs(filters @ patterns)
+def assert_equal_filters(mixing, filters):
+    """Check that two separations are equal up to sign, order and scale."""
+    gain = abs(filters @ mixing)
     gain /= gain.max(axis=1, keepdims=True)
     assert np.sort(gain, axis=1)[:, :-1].max() < 1e-6, np.sort(gain, axis=1)[:, -2]
 
@@ -235,13 +234,13 @@ def peak_memory(X, work):
         peak = (memory("VmHWM") - before + X.nbytes) / X.nbytes
         print(f"{'peak memory, the recording included':46}{peak:9.2f} x the recording")
     except OSError:
-        print("peak memory: not measured, as this is not Linux")
+        print("peak memory: measured on Linux only")
 
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--seeds", type=int, default=5, help="how many mixings of each kind")
-    arguments.add_argument("--runs", type=int, default=5, help="how many runs are timed")
+    arguments.add_argument("--seeds", type=int, default=5, help="number of mixings of each kind")
+    arguments.add_argument("--runs", type=int, default=5, help="number of timed runs")
     chosen = arguments.parse_args()
     accuracy(chosen.seeds)
     cost(chosen.runs)

@@ -1,9 +1,9 @@
-"""Solvers side by side on sets of one kind, in a process of its own: python solvers.py JSON-TASK.
+"""Run solvers on sets of one kind in a separate process: python solvers.py JSON-TASK.
 
-For every seed all solvers are given the same set, and run in turns, because the speed of shared
-machines changes from moment to moment. All are brought to the same gradient norm, measured by
-`gradient_norm` below for all of them: the number of iterations that a peer needs is found first,
-without the clock, then runs of just that many are timed. Prints one line of JSON.
+All solvers run alternately on one set per seed, because the speed of shared machines varies. All
+reach the same gradient norm, measured by `gradient_norm` below: the number of iterations that a
+peer needs is determined first, then runs of exactly that many iterations are timed. Prints one line
+of JSON.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ import numpy as np
 import codiag
 
 GOAL = 1e-6
-# A solver that takes less is run several times per set, for the median.
+# A solver that takes less time than FAST runs RUNS times per set; the median is reported.
 FAST, RUNS = 1.0, 3
 
 
 def gradient_norm(C, B):
-    """||G||_F / sqrt(p) with rows of B scaled to unit mean power: free of units, n and scale."""
+    """Return ||G||_F / sqrt(p) with the rows of B scaled to unit mean power."""
     D = B @ C @ B.T
     scale = 1 / np.sqrt(np.mean(np.diagonal(D, axis1=1, axis2=2), axis=0))
     D = D * (scale[:, None] * scale)
@@ -42,32 +42,32 @@ def loss(C, B):
 def load(data, seed):
     if data["kind"] == "meg":
         C = codiag.datasets.meg(data["sensors"])
-        # The channels in another order: the same problem, whose start meets it by another way.
+        # Permuted channels: an equivalent problem with another starting point.
         order = np.random.default_rng(seed).permutation(C.shape[1]) if seed else slice(None)
         return np.ascontiguousarray(C[:, order][:, :, order])
     return codiag.datasets.synthetic(data["n"], data["p"], data["sigma"], seed)[0]
 
 
 class Prepared:
-    """A solver made ready for one set."""
+    """A solver prepared for one set."""
 
-    def __init__(self, run, iterations, arrives=True, passes=None):
-        self.run, self.iterations, self.arrives, self.passes = run, iterations, arrives, passes
+    def __init__(self, run, iterations, converged=True, passes=None):
+        self.run, self.iterations, self.converged, self.passes = run, iterations, converged, passes
         self.times = []
 
 
-def codiag_solver(method, threads=1):
+def codiag_solver(method, n_jobs=1):
     def prepare(C, _seed):
-        start = "spectral" if method == "newton" else "whitener"
+        init = "spectral" if method == "newton" else "whitener"
 
         def solve():
             return codiag.diagonalize(
                 C,
                 method=method,
-                start=start,
+                init=init,
                 tol=GOAL,
                 max_iter=1000,
-                threads=threads,
+                n_jobs=n_jobs,
                 on_failure="ignore",
             )
 
@@ -79,11 +79,11 @@ def codiag_solver(method, threads=1):
 
 
 def qndiag_solver(C, _seed):
-    """As many iterations as codiag counts, which follows the same iterates; the answer tells."""
+    """Run qndiag for as many iterations as codiag, which follows the same iterates."""
     from qndiag import qndiag
 
-    options = {"method": "quasi-newton", "start": "whitener", "tol": GOAL, "on_failure": "ignore"}
-    result = codiag.diagonalize(C, max_iter=1000, threads=1, **options)
+    options = {"method": "quasi-newton", "init": "whitener", "tol": GOAL, "on_failure": "ignore"}
+    result = codiag.diagonalize(C, max_iter=1000, n_jobs=1, **options)
     steps = max(result.n_iter, 1)
 
     def run():
@@ -93,11 +93,11 @@ def qndiag_solver(C, _seed):
 
 
 def pham_solver(function, limit):
-    """Pham's algorithm in pure Python; codiag's own, from the same start, counts the sweeps."""
+    """Run Pham's algorithm in pure Python for as many sweeps as codiag's implementation."""
 
     def prepare(C, _seed):
-        options = {"method": "pham", "start": "identity", "tol": GOAL, "on_failure": "ignore"}
-        result = codiag.diagonalize(C, max_iter=1000, threads=1, **options)
+        options = {"method": "pham", "init": "identity", "tol": GOAL, "on_failure": "ignore"}
+        result = codiag.diagonalize(C, max_iter=1000, n_jobs=1, **options)
         ajd_pham = function()
         run = {"eps": 1e-300, limit: result.n_iter}
         return Prepared(lambda: ajd_pham(C, **run)[0], result.n_iter, result.converged)
@@ -119,7 +119,7 @@ def mne_pham():
 
 def spectral_start(C, _seed):
     def run():
-        return codiag.diagonalize(C, max_iter=0, threads=1, on_failure="ignore").B
+        return codiag.diagonalize(C, max_iter=0, n_jobs=1, on_failure="ignore").B
 
     return Prepared(run, 0, False)
 
@@ -127,8 +127,8 @@ def spectral_start(C, _seed):
 def randomized(C, seed):
     """H. He & D. Kressner, "Randomized joint diagonalization of symmetric matrices" (2024).
 
-    For a basis that is not orthogonal: the generalized eigenvectors of a combination of the
-    matrices, whose coefficients are standard normal, and their mean.
+    The non-orthogonal variant: generalized eigenvectors of a random combination of the matrices,
+    with standard normal coefficients, and their mean.
     """
     from scipy.linalg import eigh
 
@@ -143,7 +143,7 @@ def randomized(C, seed):
 
 SOLVERS = {
     "codiag newton": codiag_solver("newton"),
-    "codiag newton, 2 threads": codiag_solver("newton", threads=2),
+    "codiag newton, 2 threads": codiag_solver("newton", n_jobs=2),
     "codiag quasi-newton": codiag_solver("quasi-newton"),
     "codiag pham": codiag_solver("pham"),
     "qndiag 0.1": qndiag_solver,
@@ -155,7 +155,7 @@ SOLVERS = {
 
 
 class OutOfTime(Exception):
-    """A solver has used the time it may take."""
+    """Raised when a solver exceeds its time limit."""
 
 
 def _alarm(*_):
@@ -163,7 +163,7 @@ def _alarm(*_):
 
 
 def peak():
-    """Flops per second of a matrix product, the best of a few."""
+    """Return the flops per second of a matrix product, the best of several runs."""
     m = np.ones((500, 500))
     times = []
     for _ in range(4):
@@ -174,23 +174,23 @@ def peak():
 
 
 class Row:
-    """What is known of one solver on sets of one kind."""
+    """Results of one solver on sets of one kind."""
 
     def __init__(self, name, plan):
-        self.prepare, self.most_seeds, self.left = SOLVERS[name], plan["seeds"], plan["limit"]
+        self.prepare, self.max_seeds, self.left = SOLVERS[name], plan["seeds"], plan["limit"]
         self.limit = plan["limit"]
         self.columns = {
             "seconds": [],
             "losses": [],
             "gradient_norms": [],
             "iterations": [],
-            "arrives": [],
+            "converged": [],
             "passes": [],
         }
 
     @contextlib.contextmanager
-    def at_most(self, seconds):
-        """Ends what is done within after so many seconds, and the solver's part in what follows."""
+    def time_limit(self, seconds):
+        """Interrupt the block after this many seconds; the solver then skips all further runs."""
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
         try:
             yield
@@ -201,8 +201,8 @@ class Row:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def runs(self, C, seed, seconds):
-        """A generator that runs the solver once at each turn, and writes down what it found."""
-        with self.at_most(self.limit):
+        """Generator that runs the solver once per step and finally stores the results."""
+        with self.time_limit(self.limit):
             prepared = self.prepare(C, seed)
         B = None
         while not prepared.times or (
@@ -210,7 +210,7 @@ class Row:
             or (prepared.times[0] < FAST and len(prepared.times) < RUNS)
         ):
             clock = time.perf_counter()
-            with self.at_most(self.left):
+            with self.time_limit(self.left):
                 B = prepared.run()
             prepared.times.append(time.perf_counter() - clock)
             self.left -= prepared.times[-1]
@@ -223,13 +223,13 @@ class Row:
             "losses": loss(C, B),
             "gradient_norms": gradient_norm(C, B),
             "iterations": int(prepared.iterations),
-            "arrives": bool(prepared.arrives),
+            "converged": bool(prepared.converged),
             "passes": prepared.passes,
         }
         for name, value in found.items():
             self.columns[name].append(value)
 
-    def answer(self):
+    def results(self):
         if not self.columns["seconds"]:
             return {"limit": self.limit}
         columns = self.columns
@@ -239,26 +239,26 @@ class Row:
 
 
 def measure(data, plans, seconds):
-    """All solvers on all seeds; each plan says on how many of them, and for how long in all."""
+    """Run all solvers; each plan has the number of seeds and the time limit of one solver."""
     rows = {name: Row(name, plan) for name, plan in plans.items()}
     peaks = []
     for seed in range(max(plan["seeds"] for plan in plans.values())):
-        taking_part = [r for r in rows.values() if seed < r.most_seeds and r.left > 0]
-        if not taking_part:
+        active = [r for r in rows.values() if seed < r.max_seeds and r.left > 0]
+        if not active:
             break
         C = load(data, seed)
-        turns = [row.runs(C, seed, seconds) for row in taking_part]
+        runs = [row.runs(C, seed, seconds) for row in active]
         peaks.append(peak())
-        while turns:
-            going_on = []
-            for turn in turns:
-                # Out of time: the sets before it count.
+        while runs:
+            unfinished = []
+            for run in runs:
+                # A solver that is out of time keeps its results of the previous sets.
                 with contextlib.suppress(StopIteration, OutOfTime):
-                    next(turn)
-                    going_on.append(turn)
-            turns = going_on
-    answers = {name: row.answer() for name, row in rows.items()}
-    return {"answers": answers, "peak": float(np.median(peaks))}
+                    next(run)
+                    unfinished.append(run)
+            runs = unfinished
+    solvers = {name: row.results() for name, row in rows.items()}
+    return {"solvers": solvers, "peak": float(np.median(peaks))}
 
 
 def main():

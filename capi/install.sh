@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs header, libraries, pkg-config and CMake files, and licenses under a prefix: install.sh PREFIX BUILT
+# Installs header, libraries, pkg-config and CMake files, and licenses under a prefix: install.sh
+# PREFIX BUILT
 # BUILT is the folder with the libraries built by cargo.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

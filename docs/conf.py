@@ -1,7 +1,7 @@
 """The documentation site: `make docs` builds it into target/site.
 
-The pages in docs/*.md are also read where the code is hosted, and hold plain Markdown only; what
-the site alone needs is in docs/site/.
+The pages in docs/*.md are also rendered by the code host, so they contain plain Markdown only.
+Files that only the site needs are in docs/site/.
 """
 
 import sys
@@ -31,11 +31,11 @@ exclude_patterns = ["requirements.txt", "gallery/*/images"]
 templates_path = ["site/_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 suppress_warnings = [
-    # Examples are functions of this process, which no environment can be asked about.
+    # The configuration contains functions, which cannot be pickled.
     "config.cache",
 ]
 
-# The pages have headings of their own, and figures beside them.
+# Anchors for headings of up to three levels.
 myst_heading_anchors = 3
 repository_url = "https://github.com/codiag/codiag"
 
@@ -45,12 +45,12 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-# A recording of the tests, of which an example makes use where it is there.
+# A recording of the tests; one example uses it if it is available.
 RECORDING = HERE.parent.parent / "shared" / "data" / "meg_sample_24s_raw.fif"
 
 
 def arguments(gallery, script_vars):
-    """Return what the example is called with."""
+    """Return the command line arguments of an example."""
     return [str(RECORDING)] if script_vars["src_file"].endswith("_meg.py") else []
 
 
@@ -64,7 +64,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
-    # The time an example takes says more of the machine than of the example.
+    # Do not show execution times, which depend on the machine.
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "plot_gallery": True,
@@ -89,6 +89,5 @@ html_theme_options = {
     "footer_end": ["theme-version"],
 }
 html_sidebars = {"index": [], "site/changelog": []}
-# The gallery's own pictures and code; no page is ever fetched from elsewhere.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

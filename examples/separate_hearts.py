@@ -1,10 +1,9 @@
 """
-Two hearts, as of a mother and her unborn child
-===============================================
+Maternal and fetal heartbeats
+=============================
 
-Eight electrodes record two hearts of different rates, breathing, a muscle, and noise of their own.
-Each road from a recording to its sources finds both hearts. Run
-``python examples/separate_hearts.py``.
+Eight simulated electrodes record two hearts of different rates, breathing, a muscle, and sensor
+noise. Four methods separate both hearts. Run ``python examples/separate_hearts.py``.
 """
 
 import matplotlib.pyplot as plt
@@ -17,11 +16,11 @@ time = np.arange(int(SECONDS * RATE)) / RATE
 
 
 def heart(rng, beats_per_minute, width):
-    """A heart whose beats come almost, but not quite, regularly."""
+    """Simulate a heart with slightly irregular beats."""
     intervals = 60 / beats_per_minute * (1 + 0.04 * rng.standard_normal(400))
     beats = np.cumsum(intervals)
     beats = beats[beats < SECONDS]
-    # P, Q, R, S and T: when, how wide and how high, for a width of 1.
+    # Time, width and height of the P, Q, R, S and T waves, for a width of 1.
     waves = [(-8, 2, 0.12), (-1.6, 0.5, -0.15), (0, 0.6, 1.0), (1.7, 0.6, -0.25), (12, 4, 0.25)]
     signal = np.zeros_like(time)
     for shift, spread, height in waves:
@@ -31,7 +30,7 @@ def heart(rng, beats_per_minute, width):
 
 
 # %%
-# The child's heart is five times weaker than the mother's.
+# The fetal heart is five times weaker than the maternal heart.
 rng = np.random.default_rng(4)
 mother, child = heart(rng, 72, 0.02), heart(rng, 138, 0.01)
 breathing = np.sin(2 * np.pi * 0.25 * time + 0.8 * np.sin(0.3 * time))
@@ -43,24 +42,24 @@ mixing = rng.standard_normal((CHANNELS, 4)) * strengths
 X = mixing @ sources + 0.02 * rng.standard_normal((CHANNELS, len(time)))
 
 # %%
-# By the powers of segments, by spectra, by autocorrelations, and by not being Gaussian.
-roads = {
-    "segments": codiag.SourceSeparation(4, segments=200),
-    "bands": codiag.SourceSeparation(4, bands=[(k, k + 1) for k in range(30)], rate=RATE),
+# The methods use the powers of segments, spectra, autocorrelations, and non-Gaussianity.
+methods = {
+    "segments": codiag.SourceSeparation(4, n_segments=200),
+    "bands": codiag.SourceSeparation(4, bands=[(k, k + 1) for k in range(30)], sfreq=RATE),
     "SOBI": codiag.SOBI(4, lags=100),
     "JADE": codiag.JADE(4),
 }
 found_by = {}
-for name, model in roads.items():
+for name, model in methods.items():
     found = found_by[name] = model.fit_transform(X)
-    likeness = abs(np.corrcoef(found, sources)[:4, 4:]).max(axis=0)
-    print(f"{name:9} mother {likeness[0]:.3f}  child {likeness[1]:.3f}")
+    correlation = abs(np.corrcoef(found, sources)[:4, 4:]).max(axis=0)
+    print(f"{name:9} mother {correlation[0]:.3f}  child {correlation[1]:.3f}")
 
 # %%
-# Five seconds of an electrode, of both hearts as they are, and as SOBI finds them.
-likeness = np.corrcoef(found_by["SOBI"], sources)[:4, 4:]
-which = abs(likeness).argmax(axis=0)[:2]
-hearts = np.sign(likeness[which, [0, 1]])[:, None] * found_by["SOBI"][which]
+# Five seconds of an electrode, and of both hearts: the truth, and the sources found by SOBI.
+correlation = np.corrcoef(found_by["SOBI"], sources)[:4, 4:]
+which = abs(correlation).argmax(axis=0)[:2]
+hearts = np.sign(correlation[which, [0, 1]])[:, None] * found_by["SOBI"][which]
 rows = {
     "electrode 0": X[0],
     "mother": sources[0],

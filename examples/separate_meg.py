@@ -1,9 +1,9 @@
 """
-The eye and the heart in a MEG recording
-========================================
+Blinks and heartbeats in an MEG recording
+=========================================
 
-Any recording that MNE reads will do: ``python examples/separate_meg.py RECORDING [PICTURE]``.
-Needs MNE, and matplotlib for the picture of the patterns. What is shown here was made from 24
+Works with any recording that MNE reads: ``python examples/separate_meg.py RECORDING [PICTURE]``.
+Requires MNE, and matplotlib for the picture of the patterns. The results on this page are from 24
 seconds of MNE's sample recording.
 """
 
@@ -21,29 +21,30 @@ if "MEG 2443" in raw.ch_names:  # bad in the sample recording of MNE
 raw.filter(1.0, None)
 
 # %%
-# Forty principal components of the magnetometers, separated by the powers of short segments.
+# Separate 40 principal components of the magnetometers, by the covariances of short segments.
 model = codiag.SourceSeparation(n_components=40).fit(raw, picks="mag")
+explained = model.explained_variance_ratio_total_
 print(
     f"{raw.times[-1]:.0f} s, {len(model.info_['ch_names'])} magnetometers, "
-    f"{len(model.filters_)} components with {model.kept_variance_:.1%} of the variance: "
+    f"{len(model.filters_)} components with {explained:.1%} of the variance: "
     f"{model.result_.status} after {model.n_iter_} iterations"
 )
 # %%
-# Which of the sources look like artefacts, and why?
-found = model.find_artefacts(raw)
+# Detect artifacts among the sources, with the reasons.
+found = model.find_artifacts(raw)
 for source, kinds in found.items():
-    share = model.variance_share_[source]
-    print(f"S{source:02} {kinds[0].kind}, {share:.1%} of the variance: {kinds[0].reason}")
+    ratio = model.explained_variance_ratio_[source]
+    print(f"S{source:02} {kinds[0].kind}, {ratio:.1%} of the variance: {kinds[0].reason}")
 
 # %%
-# The recording without them, as a copy.
+# Remove these sources from a copy of the recording.
 cleaned = model.apply(raw, exclude=found)
 before, after = raw.get_data("mag"), cleaned.get_data("mag")
-print(f"without them {1 - after.var() / before.var():.0%} of the variance is gone")
+print(f"their removal removes {1 - after.var() / before.var():.0%} of the variance")
 
 # %%
-# Are they what they are said to be? How the channels follow the EOG during blinks, and the mean
-# field at the beats that MNE finds, are patterns that no separation was needed for.
+# Verify the detected kinds by patterns that need no separation: the product of the channels with
+# the EOG during blinks, and the mean field at the heartbeats that MNE detects.
 eog = raw.get_data("eog")[0]
 eog = eog - np.median(eog)
 wide = abs(eog) > 0.5 * abs(eog).max()
@@ -52,13 +53,14 @@ fields = {"blink": before[:, wide] @ eog[wide], "heartbeat": before[:, beats].me
 for source, kinds in found.items():
     if kinds[0].kind in fields:
         field = fields[kinds[0].kind]
-        likeness = abs(np.corrcoef(field, model.patterns_[:, source])[0, 1])
+        correlation = abs(np.corrcoef(field, model.patterns_[source])[0, 1])
         print(
-            f"the pattern of S{source:02} and the mean field of a {kinds[0].kind}: {likeness:.2f}"
+            f"correlation of the pattern of S{source:02} with the mean field of a "
+            f"{kinds[0].kind}: {correlation:.2f}"
         )
 
 # %%
-# Their patterns: the eyes in front, the heart across, and whatever else was found.
+# Plot the patterns of the artifacts.
 figure = model.plot_patterns(list(found), show=False)
 if len(sys.argv) > 2:
     figure.savefig(sys.argv[2])

@@ -1,9 +1,9 @@
 """
-Three voices, three microphones
-===============================
+Separate three voices
+=====================
 
-Voices come and go, each in its own rhythm: the covariances of short segments tell them apart. Run
-``python examples/separate_voices.py``.
+Three microphones record three voices. Each voice is active at different times, so the covariances
+of short segments identify them. Run ``python examples/separate_voices.py``.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ time = np.arange(rate * seconds) / rate
 
 
 def voice(pitch):
-    """Syllables of a tenth to a third of a second, voiced at a pitch or hissed, with pauses."""
-    sound = 1e-3 * rng.standard_normal(len(time))  # a room is never silent
+    """Simulate tonal and noisy syllables of 0.12 to 0.32 s, with pauses."""
+    sound = 1e-3 * rng.standard_normal(len(time))  # background noise
     at = 0.0
     while at < seconds:
         duration = rng.uniform(0.12, 0.32)
@@ -33,14 +33,13 @@ def voice(pitch):
 
 
 # %%
-# Three voices of different pitch, and three microphones that each hear all of them.
+# Three voices of different pitch; each microphone records all of them.
 sources = np.array([voice(pitch) for pitch in (110, 155, 220)])
 mixing = rng.standard_normal((3, 3))
 X = mixing @ sources
 
 # %%
-# Segments of 50 ms are short enough for syllables, and long enough for covariances of three
-# channels.
+# Segments of 50 ms are shorter than syllables and long enough for covariances of three channels.
 model = codiag.SourceSeparation(segment_length=rate // 20).fit(X)
 gains = (model.filters_ @ mixing) ** 2 * (sources**2).mean(axis=1)
 strongest = gains.max(axis=1)
@@ -49,7 +48,7 @@ for k, (voice_number, ratio) in enumerate(zip(gains.argmax(axis=1), ratios, stri
     print(f"source {k} is voice {voice_number}, {ratio:.0f} dB above the others")
 
 # %%
-# Two seconds of what the microphones hear, and of what is found in it.
+# Two seconds of the recording and of the separated sources.
 figure, axes = plt.subplots(3, 2, figsize=(9, 4), sharex=True, sharey="col", layout="constrained")
 part = slice(0, 2 * rate)
 for row, heard, found in zip(axes, X, model.transform(X), strict=True):

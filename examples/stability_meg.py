@@ -1,12 +1,12 @@
 """
-Which sources of a MEG recording come again
-===========================================
+Reproducible sources of an MEG recording
+========================================
 
-And could that be known beforehand? ``python examples/stability_meg.py recording.fif``
+Sources found with 100 segments are matched with those found with 80 and 120 segments and with
+another starting point, as in a repeated analysis. The stability that ``n_resamples=20`` estimates
+from the 100 segments alone predicts which of them are reproduced.
 
-Sources that were found from 100 segments are looked for among those of 80 and of 120 segments, and
-of another start: what a laboratory would do that repeats an analysis. Beside it stands what
-``stability=20`` says, which has seen none of these.
+Run ``python examples/stability_meg.py recording.fif``.
 """
 
 import sys
@@ -27,7 +27,7 @@ M = np.cov(X)
 
 
 def matches(one, other):
-    """The |correlation| of each source of one model with the most similar one of another."""
+    """Absolute correlation of each source with the best matching source of another model."""
 
     def scaled(B):
         return B / np.sqrt(np.einsum("ac,cd,ad->a", B, M, B))[:, None]
@@ -35,15 +35,15 @@ def matches(one, other):
     return np.abs(scaled(one) @ M @ scaled(other).T).max(axis=1)
 
 
-def fit(segments=100, start="spectral", **options):
+def fit(n_segments=100, init="spectral", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = codiag.SourceSeparation(40, segments=segments, start=start, **options)
+        model = codiag.SourceSeparation(40, n_segments=n_segments, init=init, **options)
         return model.fit(X)
 
 
 def seconds(**options):
-    """The shortest of three fits takes so long."""
+    """Return the time of the fastest of three fits."""
     moments = [time.perf_counter()]
     for _ in range(3):
         fit(**options)
@@ -52,24 +52,23 @@ def seconds(**options):
 
 
 plain = fit()
-B, loss = plain.B_, plain.result_.loss
+B, loss = plain.filters_, plain.result_.loss
 print(f"40 sources of {X.shape[0]} magnetometers: {plain.result_.status}, loss {loss:.4f}")
-again = {}
-for segments in (80, 120):
-    again[f"{segments} segments"] = matches(B, fit(segments).B_)
-other = fit(start="whitener")
-again[f"another start (loss {100 * (other.result_.loss / loss - 1):+.2f} %)"] = matches(B, other.B_)
-for name, found in again.items():
-    print(f"  {name:36} {np.sum(found > 0.9):2} of 40 come again (|r| > 0.9)")
+repeated = {f"{count} segments": matches(B, fit(count).filters_) for count in (80, 120)}
+other = fit(init="whitener")
+excess = 100 * (other.result_.loss / loss - 1)
+repeated[f"another init (loss {excess:+.2f} %)"] = matches(B, other.filters_)
+for name, found in repeated.items():
+    print(f"  {name:36} {np.sum(found > 0.9):2} of 40 reproduced (|r| > 0.9)")
 
-for options in ({"stability": 20}, {"stability": 20, "restarts": 10}):
+for options in ({"n_resamples": 20}, {"n_resamples": 20, "n_restarts": 10}):
     model, price = fit(**options), seconds(**options) / seconds()
-    # The best of several starts may be another answer.
-    come_again = 0.5 * (matches(model.B_, fit(80).B_) + matches(model.B_, fit(120).B_))
+    # With restarts the result may be another minimum, so it is matched with both again.
+    found = np.mean([matches(model.filters_, fit(count).filters_) for count in (80, 120)], axis=0)
     stable = model.stability_ >= 0.9
-    correlation = np.corrcoef(model.stability_, come_again)[0, 1]
+    correlation = np.corrcoef(model.stability_, found)[0, 1]
     print(
-        f"{options}: {stable.sum()} of 40 stable, in {price:.1f} times the time; of these "
-        f"{np.sum(come_again[stable] > 0.9)} come again, of the others "
-        f"{np.sum(come_again[~stable] > 0.9)}; correlation of the two {correlation:.2f}"
+        f"{options}: {stable.sum()} of 40 stable, in {price:.1f} times the time; reproduced: "
+        f"{np.sum(found[stable] > 0.9)} of these, {np.sum(found[~stable] > 0.9)} of the others; "
+        f"correlation with the stability {correlation:.2f}"
     )

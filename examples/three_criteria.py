@@ -1,10 +1,10 @@
 """
-Three criteria, one set
-=======================
+Compare three criteria
+======================
 
-Pham's likelihood is for positive definite matrices, the Frobenius criterion for rotations of any
-symmetric ones, least squares for any symmetric ones without whitening. Here all three look at the
-same matrices, with more and more noise in them. Run
+Pham's likelihood requires positive definite matrices. The Frobenius criterion finds a rotation and
+accepts any symmetric matrices, usually whitened ones. Least squares accepts any symmetric matrices
+without whitening. This example compares them at increasing noise. Run
 ``python examples/three_criteria.py``.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 import codiag
 
 # %%
-# Sets of 100 matrices of 10 x 10, A Λ Aᵀ and noise. The Frobenius criterion needs whitened ones.
+# Sets of 100 matrices A Λⁱ Aᵀ of 10 x 10 with noise, whitened for the Frobenius criterion.
 levels = np.geomspace(0.01, 1.0, 7)
 
 
 def distance(criterion, sigma, seed):
-    """How far the filters found are from the inverse of the mixing."""
+    """Return the Amari distance between the result and the true mixing."""
     C, A = codiag.datasets.synthetic(100, 10, sigma, seed)
     if criterion != "frobenius":
         result = codiag.diagonalize(C, criterion=criterion, on_failure="ignore")
@@ -37,8 +37,7 @@ distances = {
 }
 
 # %%
-# The median of five sets each, against the noise. The likelihood is for positive definite matrices
-# as these are; the other two take any symmetric ones.
+# The median over five sets, against the noise.
 figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
 for criterion, found in distances.items():
     axis.loglog(levels, found, "o-", label=criterion)

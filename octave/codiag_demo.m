@@ -1,7 +1,9 @@
-% CODIAG_DEMO  Separates the sources of a simulated recording by joint diagonalization of covariances.
+% CODIAG_DEMO  Separates the sources of a simulated recording by joint diagonalization of
+%              covariances.
 %
-% Three sources with different power changes over time are mixed into three channels. The covariances of segments have a
-% common joint diagonalizer, which is the inverse of the mixing matrix up to order and scale.
+% Three sources with different power changes over time are mixed into three channels. The
+% covariances of segments have a common joint diagonalizer, which is the inverse of the mixing
+% matrix up to order and scale.
 
 p = 3; n = 60; segment_length = 200;
 A = [1 0.6 0.2; 0.4 1 0.5; 0.3 0.3 1];                 % mixing matrix

@@ -2,9 +2,10 @@
  *
  *     result = codiag_mex(C, [n p], is_complex, options)
  *
- * C has real numbers, or real and imaginary parts interleaved, because MATLAB and Octave store complex arrays differently.
- * The result is a struct; if the solve fails, it has the fields 'error', a message, and 'identifier'. codiag_solve.m calls
- * this function. */
+ * C has real numbers, or real and imaginary parts interleaved, because MATLAB and Octave store
+ * complex arrays differently.
+ * The result is a struct; if the solve fails, it has the fields 'error', a message, and
+ * 'identifier'. codiag_solve.m calls this function. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,8 @@ static int on_iteration(const codiag_record *record, const double *b, void *data
     mxArray *inputs[2] = {(mxArray *)state->callback, argument}, *value = NULL;
     mxArray *raised = mexCallMATLABWithTrap(1, &value, 2, inputs, "feval");
     int stop = 1;
-    /* The guard of codiag_solve.m catches exceptions of the callback itself, so this one is of the guard. */
+    /* The guard of codiag_solve.m catches exceptions of the callback itself, so this one is of the
+     * guard. */
     if (raised != NULL) {
         state->failed = 1;
         mxDestroyArray(raised);

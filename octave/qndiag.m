@@ -1,9 +1,12 @@
 function [D, B, infos] = qndiag(C, varargin)
-% QNDIAG  Joint diagonalization by the quasi-Newton method, with the arguments of its authors' function.
+% QNDIAG  Joint diagonalization by the quasi-Newton method, with the arguments of its authors'
+%         function.
 %
-%   [D, B, infos] = qndiag(C) computes the matrix B for which all B * squeeze(C(i,:,:)) * B' are as diagonal as possible,
-%   by Algorithm 1 of P. Ablin, J.-F. Cardoso and A. Gramfort, Beyond Pham's algorithm for joint diagonalization, Proc.
-%   ESANN 2019. C is an n x p x p array of positive definite matrices, D the array of the transformed matrices.
+%   [D, B, infos] = qndiag(C) computes the matrix B for which all B * squeeze(C(i,:,:)) * B' are as
+%   diagonal as possible, by Algorithm 1 of P. Ablin, J.-F. Cardoso and A. Gramfort, Beyond Pham's
+%   algorithm for joint diagonalization, Proc.
+%   ESANN 2019. C is an n x p x p array of positive definite matrices, D the array of the
+%   transformed matrices.
 %
 %   qndiag(C, 'name', value, ...) sets options:
 %
@@ -13,7 +16,8 @@ function [D, B, infos] = qndiag(C, varargin)
 %   'tol'            convergence tolerance of the Frobenius norm of the gradient (default: 1e-6)
 %   'lambda_min'     lower bound of the determinants of the blocks of the Hessian (default: 1e-4)
 %   'max_ls_tries'   maximum number of step halvings in a line search (default: 10)
-%   'return_B_list'  whether infos.B_list contains all iterates, p x p x (iterations + 1) (default: false)
+%   'return_B_list'  whether infos.B_list contains all iterates, p x p x (iterations + 1) (default:
+%                    false)
 %   'verbose'        whether each iteration is printed (default: false)
 %
 %   infos is a struct with the fields
@@ -25,7 +29,8 @@ function [D, B, infos] = qndiag(C, varargin)
 %   status           reason why the solve ended, as in CODIAG
 %   B_list           all iterates (only if 'return_B_list' is true)
 %
-%   The rows of B are neither sorted nor normalized. No warning is given if the solve does not converge.
+%   The rows of B are neither sorted nor normalized. No warning is given if the solve does not
+%   converge.
 %
 %   Example
 %       [D, B] = qndiag(C, 'max_iter', 100, 'tol', 1e-5);

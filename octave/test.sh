@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the MEX function in a temporary folder, and runs its tests, the demo and the README: test.sh PREFIX [PROFILE]
+# Builds the MEX function in a temporary folder, and runs its tests, the demo and the README:
+# test.sh PREFIX [PROFILE]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 for program in octave mkoctfile; do

@@ -77,13 +77,19 @@ class Finding(NamedTuple):
 def check(text: str, suffix: str) -> list[Finding]:
     """Return what is wrong with the text of a file whose name ends in `suffix`."""
     found = []
+    in_code = False
     for number, line in enumerate(text.splitlines(), 1):
         for pattern, advice in COMPILED:
             if match := pattern.search(line):
                 phrase = match.group().strip(' /!#%*":')
                 found.append(Finding(number, f"{phrase!r}: write {advice!r}"))
-        is_comment = line.lstrip().startswith(COMMENTS.get(suffix, ("#",)))
-        if is_comment and suffix not in PROSE and len(line) > MAX_COMMENT_COLUMNS:
+        is_comment = line.lstrip().startswith(COMMENTS.get(suffix, ("#",))) and suffix not in PROSE
+        content = line.lstrip(" /!#%*")
+        if is_comment and content.startswith("```"):
+            in_code = not in_code
+        # Rows of tables and the code of examples cannot be wrapped.
+        is_fixed = in_code or content.startswith("|")
+        if is_comment and not is_fixed and len(line) > MAX_COMMENT_COLUMNS:
             problem = f"a comment of {len(line)} columns; at most {MAX_COMMENT_COLUMNS}"
             found.append(Finding(number, problem))
     return found

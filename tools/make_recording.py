@@ -3,8 +3,8 @@
     python tools/make_recording.py sample_raw.fif
 
 The input is ``mne/io/tests/data/test_raw.fif`` of MNE-Python (BSD-3-Clause): 24 s of 306 MEG and
-60 EEG channels. The output has its magnetometers, EEG, EOG and events at a third of the rate, and no
-information about the subject.
+60 EEG channels. The output has its magnetometers, EEG, EOG and events at a third of the rate, and
+no information about the subject.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-/* Solves the set in a file several times, and prints the time of each solve for benches/call_overhead.rs. */
+/* Solves the set in a file several times, and prints the time of each solve for
+ * benches/call_overhead.rs. */
 #define _POSIX_C_SOURCE 199309L
 #include <codiag.h>
 #include <stdio.h>

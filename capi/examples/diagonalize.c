@@ -2,7 +2,8 @@
  *
  *     make capi
  *     export PKG_CONFIG_PATH=target/capi/lib/pkgconfig LD_LIBRARY_PATH=target/capi/lib
- *     cc -std=c99 capi/examples/diagonalize.c $(pkg-config --cflags --libs codiag) -lm -o diagonalize
+ *     cc -std=c99 capi/examples/diagonalize.c $(pkg-config --cflags --libs codiag) \
+ *         -lm -o diagonalize
  *     ./diagonalize
  */
 #include <codiag.h>
@@ -39,7 +40,8 @@ static void make_covariances(double mixing[P][P], double data[N][P][P]) {
     }
 }
 
-/* Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation. */
+/* Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled
+ * permutation. */
 static double separation_error(const double *b, double mixing[P][P]) {
     double worst = 0.0;
     for (int a = 0; a < P; a++) {
@@ -56,7 +58,8 @@ static double separation_error(const double *b, double mixing[P][P]) {
     return worst;
 }
 
-/* Callback: prints each iteration, and stops the solve after the number of iterations at `user_data`. */
+/* Callback: prints each iteration, and stops the solve after the number of iterations at
+ * `user_data`. */
 static int print_iteration(const codiag_record *record, const double *b, void *user_data) {
     const size_t *last = user_data;
     (void)b;

@@ -1,5 +1,5 @@
-// Diagonalizes complex cross-spectra in column-major layout from C++, with handles that free themselves and errors as
-// exceptions.
+// Diagonalizes complex cross-spectra in column-major layout from C++, with handles that free
+// themselves and errors as exceptions.
 //
 //     c++ -std=c++17 capi/examples/spectra.cpp $(pkg-config --cflags --libs codiag) -o spectra
 #include <codiag.h>
@@ -88,7 +88,8 @@ int main() try {
     std::printf("%s after %zu iterations, loss %.1e, %zu callbacks\n", codiag_status_name(info.status),
                 info.n_iter, info.loss, seen);
 
-    // Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation.
+    // Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled
+    // permutation.
     const auto *b = reinterpret_cast<const Complex *>(codiag_result_b(result.get()));
     double worst = 0.0;
     for (size_t a = 0; a < p; a++) {

@@ -1,7 +1,9 @@
-/* codiag: approximate joint diagonalization of symmetric and Hermitian matrices, and matrices from recordings.
+/* codiag: approximate joint diagonalization of symmetric and Hermitian matrices, and matrices from
+ * recordings.
  *
- * Given matrices C1 ... Cn of size p x p, codiag computes the matrix B for which all Di = B Ci B^H are as diagonal as
- * possible. The rows of B are filters; the columns of A, with B A = I, are their patterns.
+ * Given matrices C1 ... Cn of size p x p, codiag computes the matrix B for which all Di = B Ci B^H
+ * are as diagonal as possible. The rows of B are filters; the columns of A, with B A = I, are their
+ * patterns.
  *
  *     codiag_set *set;
  *     codiag_result *result;
@@ -9,16 +11,19 @@
  *         || codiag_diagonalize(set, NULL, &result))
  *         fprintf(stderr, "%s\n", codiag_last_error());
  *
- * - Errors: functions that can fail return 0 (CODIAG_ERROR_NONE) or a codiag_error. codiag_last_error() then returns
- *   a message, and codiag_last_error_details() the location of the error. A solve that does not converge is not an
- *   error; its result has a codiag_status.
- * - Indices start at 0. Input arrays are not modified, and not accessed after a function has returned.
- * - Options and settings are structs that begin with their size. Initialize a struct by its _init function, then set
- *   its fields. A program compiled with an older header works with a newer library. NULL selects the defaults.
- * - Complex numbers are pairs of double, real part first. Pointers to `double complex` (C) and `std::complex<double>`
- *   (C++) can be cast to `double *`.
+ * - Errors: functions that can fail return 0 (CODIAG_ERROR_NONE) or a codiag_error.
+ *   codiag_last_error() then returns a message, and codiag_last_error_details() the location of the
+ *   error. A solve that does not converge is not an error; its result has a codiag_status.
+ * - Indices start at 0. Input arrays are not modified, and not accessed after a function has
+ *   returned.
+ * - Options and settings are structs that begin with their size. Initialize a struct by its _init
+ *   function, then set its fields. A program compiled with an older header works with a newer
+ *   library. NULL selects the defaults.
+ * - Complex numbers are pairs of double, real part first. Pointers to `double complex` (C) and
+ *   `std::complex<double>` (C++) can be cast to `double *`.
  * - Threads: sets and results are immutable, and can be used by several threads at once.
- * - Ownership: free sets by codiag_set_free and results by codiag_result_free. Other memory belongs to the caller.
+ * - Ownership: free sets by codiag_set_free and results by codiag_result_free. Other memory belongs
+ *   to the caller.
  *
  * This file is generated from the sources in capi/src; do not edit it. */
 

@@ -1,16 +1,16 @@
-//! How C, and the bindings that are made from it, write the options that error messages name.
+//! Names of options in the error messages of C, R and Octave.
 
 use std::borrow::Cow;
 
 use codiag::error::{OptionNames, Setting};
 
-/// The fields, arguments and constants of C.
+/// Fields, arguments and constants of C.
 pub(crate) struct C;
 
 impl OptionNames for C {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            Setting::SegmentLength => "segments".into(),
+            Setting::SegmentLength => "n_segments".into(),
             other => other.to_string().into(),
         }
     }
@@ -40,7 +40,7 @@ impl OptionNames for C {
     }
 }
 
-/// The arguments of R.
+/// Arguments of R.
 pub(crate) struct R;
 
 impl OptionNames for R {
@@ -48,7 +48,6 @@ impl OptionNames for R {
         match setting {
             Setting::Components => "n.comp".into(),
             Setting::Lags => "k".into(),
-            Setting::Tol => "tol".into(),
             other => other.to_string().into(),
         }
     }
@@ -61,20 +60,21 @@ impl OptionNames for R {
         self.with_value(setting, "TRUE")
     }
 
+    fn given_matrix(&self) -> &'static str {
+        "init"
+    }
+
     fn first_index(&self) -> usize {
         1
     }
 }
 
-/// The pairs of names and values of Octave and MATLAB.
+/// Name-value pairs of Octave and MATLAB.
 pub(crate) struct Octave;
 
 impl OptionNames for Octave {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
-        match setting {
-            Setting::Tol => "'tol'".into(),
-            other => format!("'{other}'").into(),
-        }
+        format!("'{setting}'").into()
     }
 
     fn with_value(&self, setting: Setting, value: &str) -> String {
@@ -83,6 +83,14 @@ impl OptionNames for Octave {
 
     fn choice(&self, _: Setting, name: &str) -> Option<String> {
         Some(format!("'{name}'"))
+    }
+
+    fn switched_on(&self, setting: Setting) -> String {
+        self.with_value(setting, "true")
+    }
+
+    fn given_matrix(&self) -> &'static str {
+        "init"
     }
 
     fn first_index(&self) -> usize {

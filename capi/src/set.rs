@@ -93,7 +93,7 @@ pub unsafe extern "C" fn codiag_set_new(
         set.map(AnySet::Real)
             .map_err(|error| in_layout(error, layout))
     };
-    // SAFETY: the same requirements, guaranteed by the caller.
+    // SAFETY: this function has the same requirements as `make`.
     unsafe { make(data, (n, p), layout, options, build, set) }
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn codiag_set_new_complex(
             MatrixSet::from_matrices(p, row_major, options).map(AnySet::Complex)
         }
     };
-    // SAFETY: the same requirements, guaranteed by the caller; a pair of f64 is a c64.
+    // SAFETY: this function has the same requirements as `make`; a pair of f64 is a c64.
     unsafe { make(data.cast::<c64>(), (n, p), layout, options, build, set) }
 }
 

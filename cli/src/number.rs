@@ -21,7 +21,7 @@ impl Number for f64 {
         options: &SetOptions,
         observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w>, Error> {
-        OnDisk::new_watched(file, memory, options, observer)
+        OnDisk::new_with_observer(file, memory, options, observer)
     }
 }
 
@@ -32,7 +32,7 @@ impl Number for c64 {
         options: &SetOptions,
         observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<OnDisk<'w, Self>, Error> {
-        OnDisk::complex_watched(file, memory, options, observer)
+        OnDisk::complex_with_observer(file, memory, options, observer)
     }
 }
 

@@ -17,6 +17,7 @@ impl OptionNames for Flags {
             }
             Setting::LambdaMin => "lambda_min".into(),
             Setting::Matrices => "-n".into(),
+            Setting::Weights => "--sample-weight".into(),
             other => format!("--{}", other.to_string().replace('_', "-")).into(),
         }
     }

@@ -1,8 +1,10 @@
 #!/bin/sh
-# Diagonalizes sets on this processor and on aarch64, emulated by qemu, and compares B and the losses:
+# Diagonalizes sets on this processor and on aarch64, emulated by qemu, and compares B and the
+# losses:
 #
-#   cli/tests/arm.sh                    the program, built for aarch64-unknown-linux-gnu, under qemu-aarch64
-#   cli/tests/arm.sh COMMAND...         the native program, run by COMMAND (to compare other instruction sets)
+#   cli/tests/arm.sh                    the program, built for aarch64-unknown-linux-gnu, under
+#   qemu-aarch64 cli/tests/arm.sh COMMAND...         the native program, run by COMMAND (to compare
+#   other instruction sets)
 #
 # CODIAG names a native program that is already built.
 set -eu

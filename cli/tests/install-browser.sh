@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Chromium for the browser tests on Debian-based systems, as root. On other systems it prints
-# a message, and the tests are skipped.
+# Installs Chromium for the browser tests on Debian-based systems, as root. On other systems it
+# prints a message, and the tests are skipped.
 set -u
 for name in chromium chromium-browser google-chrome; do
     command -v "$name" >/dev/null 2>&1 && exit 0

@@ -16,7 +16,7 @@ fn main() -> Result<(), codiag::Error> {
     let sources = found.sources(&recording)?;
     let mut blinks = Vec::new();
     for k in 0..found.n_components() {
-        for artifact in find_artifacts(sources.row(k), made.rate, &[]) {
+        for artifact in find_artifacts(sources.row(k), made.sfreq, &[]) {
             println!("source {k}: {}, {}", artifact.kind.name(), artifact.reason);
             if artifact.kind == ArtifactKind::Blink {
                 blinks.push(k);

@@ -1,5 +1,5 @@
-//! Inspection of matrices: lists all matrices that a constructor of [`MatrixSet`] would reject, by
-//! the same rules, and properties such as ranks and condition numbers.
+//! Inspection of matrices: lists all matrices that a constructor of [`MatrixSet`] would reject, and
+//! properties such as ranks and condition numbers.
 //!
 //! [`MatrixSet`]: crate::MatrixSet
 

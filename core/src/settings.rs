@@ -243,7 +243,7 @@ impl Settings {
             ));
         }
         if self.sort_by == SortBy::Stability && self.n_resamples == 0 && self.n_restarts == 0 {
-            return Err(Error::Conflict(Conflict::OrderUntried));
+            return Err(Error::Conflict(Conflict::StabilityNotEstimated));
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
-"""Look at the site that `make docs` has built: links, what is fetched, and pages in a browser.
+"""Check the site that `make docs` has built: links, external resources, and pages in a browser.
 
     python docs/site/check.py target/site [--pictures FOLDER]
 
-Every link within the site leads somewhere, anchors too; no page loads anything from a network. Then
-some pages are opened in Chromium, light and dark, narrow and wide; skipped, and said so, where there
-is none (cli/tests/install-browser.sh installs it where it can). With --pictures each is also kept as
-a picture.
+All links within the site must have a target, including anchors, and no page may load anything from
+a network. Some pages are then opened in Chromium, light and dark, narrow and wide. This part is
+skipped with a message if Chromium is not available (cli/tests/install-browser.sh installs it). With
+--pictures, screenshots are saved.
 """
 # ruff: noqa: E501
 
@@ -36,24 +36,24 @@ PAGES = [
     "gallery/separate_hearts.html",
     "site/changelog.html",
 ]
-# What a browser loads by itself, and where its address stands.
+# Elements that a browser loads by itself, and the attributes with their addresses.
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 LOADED_RELATIONS = {"stylesheet", "icon", "shortcut", "preload", "modulepreload", "manifest"}
 
 PROBE = r"""<script>
 addEventListener('load', () => setTimeout(() => {
-  const colour = (text) => text.match(/[\d.]+/g).map(Number);
+  const color = (text) => text.match(/[\d.]+/g).map(Number);
   const light = (c) => c.slice(0, 3).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
   const ground = (element) => {
     for (; element; element = element.parentElement) {
-      const c = colour(getComputedStyle(element).backgroundColor);
+      const c = color(getComputedStyle(element).backgroundColor);
       if (c.length < 4 || c[3] > 0.5) return light(c);
     }
     return 1;
   };
   const contrast = (element) => {
-    const ink = light(colour(getComputedStyle(element).color)), back = ground(element);
+    const ink = light(color(getComputedStyle(element).color)), back = ground(element);
     return (Math.max(ink, back) + 0.05) / (Math.min(ink, back) + 0.05);
   };
   const seen = (e) => e.offsetParent !== null && e.innerText.trim() !== '';
@@ -81,7 +81,7 @@ addEventListener('message', (e) => { document.getElementById('probe').textConten
 
 
 class Page(HTMLParser):
-    """The addresses of a page: links, what it loads, and its anchors."""
+    """The links, loaded resources and anchors of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -89,7 +89,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        """Keep what is an address."""
+        """Collect addresses and anchors."""
         attributes = dict(attrs)
         for name in ("id", "name"):
             if attributes.get(name):
@@ -103,13 +103,13 @@ class Page(HTMLParser):
 
 
 def is_remote(address):
-    """Whether an address is on a network."""
+    """Return whether an address is on a network."""
     return bool(urlsplit(address).netloc) and not address.startswith("data:")
 
 
 def check_links(site):
-    """Return what is wrong with the addresses of all pages but those of rustdoc."""
-    # Templates of the theme are no pages.
+    """Return problems with the addresses of all pages except those of rustdoc."""
+    # _static contains templates of the theme.
     others = {"rust", "_static"}
     own = [p for p in sorted(site.rglob("*.html")) if p.relative_to(site).parts[0] not in others]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in own}
@@ -127,10 +127,10 @@ def check_links(site):
             if target.is_dir():
                 target /= "index.html"
             if not target.exists():
-                problems.append(f"{name} links to {address}, which is not there")
+                problems.append(f"{name} links to {address}, which does not exist")
             elif parts.fragment and target in pages:
                 if unquote(parts.fragment) not in pages[target].anchors:
-                    problems.append(f"{name} links to {address}, which has no such anchor")
+                    problems.append(f"{name} links to {address}, whose anchor does not exist")
     for style in sorted(site.rglob("*.css")):
         text = style.read_text(encoding="utf-8")
         for address in re.findall(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)", text):
@@ -140,17 +140,17 @@ def check_links(site):
 
 
 def browser():
-    """Return the name of the browser, None if there is none."""
+    """Return the name of the browser, or None."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next((name for name in names if shutil.which(name)), None)
 
 
 def chromium(name, profile, dark, *arguments):
-    """Run the browser without a window; return what it printed and what it logged."""
+    """Run the browser without a window; return its output and its log."""
     command = [name, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     command += ["--no-first-run", "--disable-background-networking", "--disable-extensions"]
     command += ["--disable-dev-shm-usage", "--enable-logging=stderr", "--v=0"]
-    # Pages are files, and load files.
+    # Pages are files that load other files.
     command += ["--allow-file-access-from-files", f"--user-data-dir={profile}"]
     if dark:
         command += ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]
@@ -159,7 +159,7 @@ def chromium(name, profile, dark, *arguments):
 
 
 def look(name, page, width, dark):
-    """Open a copy of a page with the probe in it, and return what it found."""
+    """Open a copy of a page with the probe script, and return its findings."""
     text = page.read_text(encoding="utf-8")
     probed = page.with_name(f"probed-{page.name}")
     frame = page.with_name(f"frame-{page.name}")
@@ -181,7 +181,7 @@ def look(name, page, width, dark):
 
 
 def check_page(name, page, width, dark):
-    """Return what is wrong with a page as it is seen."""
+    """Return the problems of a page in the browser."""
     found, log = look(name, page, width, dark)
     if found is None:
         return [f"the page did not open: {log[-400:]}"]
@@ -191,18 +191,18 @@ def check_page(name, page, width, dark):
     if found["overflow"] > 0:
         problems.append(f"{found['overflow']} pixels wider than its window")
     if found["words"] < 3:
-        problems.append("hardly a word on it")
+        problems.append("almost no text")
     if found["contrast"] < 4.5:
-        problems.append(f"too pale to read: {found['palest']!r} ({found['contrast']:.1f})")
+        problems.append(f"insufficient contrast: {found['palest']!r} ({found['contrast']:.1f})")
     if (found["background"] < 0.1) != dark:
-        problems.append("not in the colours asked for")
+        problems.append("not in the requested color scheme")
     for what in ("broken", "unnamed", "fetched"):
         problems += [f"{what}: {address}" for address in found[what]]
     return problems
 
 
 def main():
-    """Look at everything; the exit code is 1 if something is wrong."""
+    """Run all checks; the exit code is 1 if there are problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path)
     parser.add_argument("--pictures", type=Path)
@@ -210,10 +210,10 @@ def main():
     site = options.site.resolve()
     problems = check_links(site)
     missing = [page for page in PAGES if not (site / page).exists()]
-    problems += [f"there is no {page}" for page in missing]
+    problems += [f"{page} does not exist" for page in missing]
     name = browser()
     if name is None:
-        print("skipped: no Chromium here to open pages in; see cli/tests/install-browser.sh")
+        print("pages not opened: Chromium is not available; see cli/tests/install-browser.sh")
     looked = [page for page in PAGES if page not in missing] if name else []
     for page in looked:
         for width, dark in [(1400, False), (1400, True), (400, False), (400, True)]:
@@ -227,7 +227,7 @@ def main():
                     size = f"--window-size={max(width, 500)},1400"
                     chromium(name, profile, dark, size, picture, (site / page).as_uri())
     if looked:
-        print(f"{len(looked)} pages looked at in a browser, four ways each")
+        print(f"{len(looked)} pages checked in a browser, four ways each")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

@@ -61,7 +61,8 @@ given = struct('criterion', options.criterion, 'method', options.method, 'weight
 given.init = init;
 given.callback = [];
 if ~isempty(options.callback)
-    % Exceptions do not pass through codiag_mex in Octave, so they are stored in this map, which is a handle.
+    % Exceptions do not pass through codiag_mex in Octave, so they are stored in this map, which is
+    % a handle.
     caught = containers.Map();
     given.callback = @(record) call_guarded(options.callback, record, caught);
 end

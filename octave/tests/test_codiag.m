@@ -1,4 +1,5 @@
-% Tests of codiag and qndiag for Octave and MATLAB. test_codiag runs all tests and stops at the first failure.
+% Tests of codiag and qndiag for Octave and MATLAB. test_codiag runs all tests and stops at the
+% first failure.
 function test_codiag()
 tests = {@exact_sets_are_recovered, @loss_agrees_with_definition, @fields_agree_with_definitions, ...
          @indefinite_matrices_are_accepted, @callbacks, @stability, @init_accepts_matrix, @invalid_input, ...
@@ -23,7 +24,8 @@ end
 end
 
 function value = separation_error(B, A)
-% Largest ratio, over the rows of B * A, of the other entries to the largest one: 0 for a scaled permutation.
+% Largest ratio, over the rows of B * A, of the other entries to the largest one: 0 for a scaled
+% permutation.
 M = abs(B * A);
 value = max(sum(M, 2) ./ max(M, [], 2) - 1);
 end

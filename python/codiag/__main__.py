@@ -10,7 +10,7 @@ from codiag import _core
 def main() -> int:
     """Run the program on the arguments of this process and return its exit code."""
     arguments = ["codiag", *sys.argv[1:]]
-    # Python has no standard output if it was closed.
+    # Python's standard output is None if it was closed.
     closed = sys.__stdout__ is None
     if "separate" not in arguments:
         return _core.program(arguments, closed)
@@ -20,14 +20,14 @@ def main() -> int:
     if which is None:
         return _core.program(arguments, closed)
     try:
-        with _recordings.handed_over(arguments, which) as (own, finish):
+        with _recordings.converted(arguments, which) as (own, finish):
             code = _core.program(own, closed)
-            # 1 is a solve that did not converge: what it found is there all the same.
+            # 1: a solve that did not converge, whose result was written.
             if code in (0, 1):
                 finish()
             return code
     except (ValueError, OSError, RuntimeError) as problem:
-        return _recordings.complain(arguments[which], problem)
+        return _recordings.print_error(arguments[which], problem)
 
 
 if __name__ == "__main__":

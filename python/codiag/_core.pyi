@@ -9,22 +9,23 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 __all__ = [
-    "Answer",
     "Chunk",
-    "Part",
+    "SolveResult",
     "Tracker",
+    "Worker",
     "__version__",
     "amari_distance",
     "apply",
-    "artefacts",
     "check_resamples",
-    "copy_whole",
+    "check_writable",
+    "copy_file",
     "cospectra",
     "criterion",
     "cross_spectra",
     "cumulants",
-    "drift_share",
+    "drift_fraction",
     "epoch_covariances",
+    "find_artifacts",
     "lagged_covariances",
     "meg",
     "program",
@@ -38,32 +39,77 @@ __all__ = [
     "solve_many",
     "solve_parts",
     "synthetic_set",
-    "try_place",
-    "write_whole",
+    "write_file",
 ]
 
 __version__: str
 
 @final
-class Answer:
-    """What of an answer has not been asked for yet."""
+class SolveResult:
+    """Result of a solve, whose arrays are made when they are first read."""
 
     @property
+    def criterion(self) -> str:
+        """Criterion that was minimized."""
+    @property
+    def status(self) -> str:
+        """Why the solve ended."""
+    @property
+    def converged(self) -> bool:
+        """Whether the gradient norm fell to the tolerance."""
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+    @property
+    def loss(self) -> float:
+        """Value of the criterion."""
+    @property
+    def gradient_norm(self) -> float:
+        """Norm of the relative gradient."""
+    @property
+    def B(self) -> NDArray[Any]:
+        """Filters, one per row."""
+    @property
+    def A(self) -> NDArray[Any]:
+        """Patterns, one per column."""
+    @property
+    def history(self) -> dict[str, NDArray[Any]]:
+        """One array per field of a record."""
+    @property
+    def residuals(self) -> NDArray[np.float64]:
+        """Contribution of each matrix to the loss."""
+    @property
+    def powers(self) -> NDArray[np.float64]:
+        """Diagonals of the transformed matrices."""
+    @property
+    def identifiability(self) -> tuple[float, tuple[int, int]] | None:
+        """Margin and numbers of the least separable pair of components."""
+    @property
+    def start_losses(self) -> NDArray[np.float64]:
+        """Losses reached from all starting points."""
+    @property
+    def stability(self) -> NDArray[np.float64] | None:
+        """Stability of each component."""
+    @property
+    def matches(self) -> NDArray[np.float64] | None:
+        """Correlations whose median is the stability."""
+    @property
     def seconds(self) -> float:
-        """What of the time of a call was the library's own."""
+        """Seconds that the library took, without the conversion of arrays."""
     @property
     def mean_log_det(self) -> float:
-        """Of the set, the mean of log det C."""
-    def get(self, name: str) -> Any:
-        """Return a field of the result that is not among those handed over at once."""
+        """Weighted mean of log det C over the set."""
+    @property
+    def iterates(self) -> list[NDArray[Any]] | None:
+        """Every B along the way; None unless ``keep_iterates`` was set."""
 
 def solve(
     c: NDArray[np.float64] | NDArray[np.complex128],
     weights: Sequence[float] | NDArray[np.float64] | None,
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
-) -> dict[str, Any]:
-    """Solve one problem; return the attributes of a result by name."""
+) -> SolveResult:
+    """Solve one problem whose matrices are in memory."""
 
 def solve_file(
     path: str,
@@ -73,16 +119,16 @@ def solve_file(
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
     progress: Callable[[int, int, float], object] | None,
-) -> dict[str, Any]:
-    """Solve one problem whose matrices are in a file, within a budget of memory if there is one."""
+) -> SolveResult:
+    """Solve one problem whose matrices are in a file, with an optional limit of memory."""
 
 def solve_many(
     sets: Sequence[NDArray[np.float64] | NDArray[np.complex128]],
     weights: Sequence[Sequence[float] | NDArray[np.float64] | None],
     options: Mapping[str, Any],
-    threads: int | None,
-) -> list[dict[str, Any]]:
-    """Solve many problems, each on one thread, `threads` of them at a time."""
+    n_jobs: int | None,
+) -> list[SolveResult]:
+    """Solve many problems, each on one thread, `n_jobs` of them at a time."""
 
 def check_resamples(count: int, n: int, p: int) -> None:
     """Raise MemoryError if the resamples of n matrices of size p do not fit into memory."""
@@ -93,12 +139,12 @@ def resample(
     weights: Sequence[float] | NDArray[np.float64] | None,
     draws: Sequence[Sequence[float] | NDArray[np.float64]],
     options: Mapping[str, Any],
-) -> list[tuple[dict[str, Any], NDArray[np.float64]]]:
-    """Solve the sets that were drawn, each from B; return results and likenesses with B."""
+) -> list[tuple[SolveResult, NDArray[np.float64]]]:
+    """Solve resampled sets starting from B; return results and similarities with B."""
 
 @final
 class Chunk:
-    """Consecutive matrices of a larger set, checked but for their definiteness."""
+    """Consecutive matrices of a larger set, checked except for definiteness."""
 
     def __new__(
         cls,
@@ -112,57 +158,57 @@ class Chunk:
         """The sum of the weights, the number of matrices without weights."""
 
     def range_sum(self) -> NDArray[Any]:
-        """Return what a set is reduced by: the weighted mean of the matrices, or their squares."""
+        """Return the weighted mean of the matrices, or of their squares."""
 
     def __len__(self) -> int: ...
     def __sizeof__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
-class Part:
-    """The matrices of some chunks, and where they stand."""
+class Worker:
+    """The matrices of some chunks, with their transforms."""
 
     def __new__(
         cls,
         chunks: Sequence[Chunk],
         filters: NDArray[np.float64] | NDArray[np.complex128] | None,
-        threads: int | None,
+        n_jobs: int | None,
     ) -> Self: ...
     def describe(self) -> bytes:
-        """Return what the solver has to know of the part."""
+        """Return the description of the part for the solver."""
 
-    def answer(self, question: bytes) -> bytes:
-        """Return the answer to a question."""
+    def respond(self, request: bytes) -> bytes:
+        """Return the response to a request."""
 
     def __sizeof__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def solve_parts(
-    ask: Callable[[bytes], Sequence[bytes]],
+    send: Callable[[bytes], Sequence[bytes]],
     parts: Sequence[bytes],
     mean: NDArray[np.float64] | NDArray[np.complex128] | None,
     options: Mapping[str, Any],
     callback: Callable[..., object] | None,
-) -> dict[str, Any]:
-    """Solve for a set in parts, as they describe themselves; `ask` puts a question to all."""
+) -> SolveResult:
+    """Solve for a set in parts, given their descriptions; `send` sends a request to all."""
 
 def reducing_filters(
     mean: NDArray[np.float64] | NDArray[np.complex128], options: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """Return the filters to which a set with this mean of its chunks' range sums is reduced."""
+    """Return the filters that reduce a set with this mean of its chunks' range sums."""
 
 def criterion(
     c: NDArray[np.float64] | NDArray[np.complex128],
     b: NDArray[np.float64] | NDArray[np.complex128],
     weights: Sequence[float] | NDArray[np.float64] | None,
     name: str,
-    threads: int | None,
+    n_jobs: int | None,
 ) -> tuple[float, Any]:
     """Return the loss and the relative gradient at B."""
 
 @final
 class Tracker:
-    """Matrices that keep arriving, and the B that follows them."""
+    """Matrices that arrive one after the other, and their B."""
 
     def __new__(cls, p: int, options: Mapping[str, Any], complex: bool) -> Tracker: ...
     @staticmethod
@@ -172,14 +218,14 @@ class Tracker:
         weights: NDArray[np.float64],
         b: NDArray[np.float64] | NDArray[np.complex128] | None,
     ) -> Tracker:
-        """Go on from a state, or from any other window and B."""
+        """Resume from a state, or from any other window and B."""
 
     def push(
         self,
         c: NDArray[np.float64] | NDArray[np.complex128],
         weights: Sequence[float] | NDArray[np.float64] | None,
-    ) -> dict[str, Any]:
-        """Take matrices in and update B; return the fields of a result by name."""
+    ) -> SolveResult:
+        """Add matrices to the window and update B."""
 
     def state(
         self,
@@ -187,7 +233,7 @@ class Tracker:
         """Return the matrices of the window, their own weights, and B."""
 
     def decayed_weights(self) -> NDArray[np.float64]:
-        """Return the weights with which the matrices of the window count."""
+        """Return the weights of the matrices of the window, including the forgetting."""
 
     @property
     def is_complex(self) -> bool:
@@ -196,29 +242,31 @@ class Tracker:
 def segment_covariances(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one covariance per segment, and by how much each was shrunk."""
+    """Return one covariance per segment, and the shrinkage of each."""
 
 def epoch_covariances(
-    x: NDArray[np.float64], labels: Sequence[int] | None, options: Mapping[str, Any]
+    x: NDArray[np.float64], y: Sequence[int] | None, options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one covariance per epoch or class, and by how much each was shrunk."""
+    """Return one covariance per epoch or class, and the shrinkage of each."""
 
 def cospectra(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one cospectrum per band, and by how much each was shrunk."""
+    """Return one cospectrum per band, and the shrinkage of each."""
 
 def cross_spectra(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.complex128], NDArray[np.float64]]:
-    """Return one cross-spectrum per band, and by how much each was shrunk."""
+    """Return one cross-spectrum per band, and the shrinkage of each."""
 
-def drift_share(x: NDArray[np.float64], rate: float, exclude: Sequence[tuple[int, int]]) -> float:
-    """Return the share of the variance that slow drifts have."""
+def drift_fraction(
+    x: NDArray[np.float64], sfreq: float, bad_spans: Sequence[tuple[int, int]]
+) -> float:
+    """Return the fraction of the variance that slow drifts have."""
 
 def lagged_covariances(
     x: NDArray[np.float64],
-    labels: Sequence[int] | None,
+    y: Sequence[int] | None,
     lags: Sequence[int],
     options: Mapping[str, Any],
 ) -> NDArray[np.float64]:
@@ -231,18 +279,18 @@ def cumulants(
 
 def separate(
     x: NDArray[np.float64],
-    labels: Sequence[int] | None,
+    y: Sequence[int] | None,
     options: Mapping[str, Any],
     solver: Mapping[str, Any],
     callback: Callable[..., object] | None,
-) -> dict[str, Any]:
-    """Separate a recording, or epochs; return the fields of a result by name, and more."""
+) -> tuple[SolveResult, dict[str, Any]]:
+    """Separate a recording or epochs; return the solver's result, and further attributes."""
 
 def apply(
     matrix: NDArray[np.float64],
     x: NDArray[np.float64],
     out: NDArray[np.float64],
-    threads: int | None,
+    n_jobs: int | None,
 ) -> None:
     """Write the product of a matrix and a recording to `out`."""
 
@@ -252,26 +300,26 @@ def remove(
     exclude: Sequence[int],
     x: NDArray[np.float64],
     out: NDArray[np.float64],
-    threads: int | None,
+    n_jobs: int | None,
 ) -> None:
     """Write a recording without some of its sources to `out`."""
 
-def artefacts(
+def find_artifacts(
     sources: NDArray[np.float64],
-    rate: float,
+    sfreq: float,
     references: Sequence[tuple[str, str, NDArray[np.float64]]],
     thresholds: Mapping[str, float],
 ) -> list[tuple[list[Any], list[Any]]]:
-    """Return all scores of each source with their thresholds, and what it looks like."""
+    """Return for each source all scores with their thresholds, and the artifacts it resembles."""
 
 def amari_distance(
     b: NDArray[np.float64] | NDArray[np.complex128],
     a: NDArray[np.float64] | NDArray[np.complex128],
 ) -> float:
-    """Return Amari's distance of B A to a scaled permutation."""
+    """Return the Amari distance of B A to a scaled permutation."""
 
 def synthetic_set(n: int, p: int, sigma: float, seed: int, complex: bool) -> tuple[Any, Any]:
-    """Return the paper's synthetic matrices and the mixing that made them, or complex ones."""
+    """Return the synthetic matrices of the paper, real or complex, and their mixing matrix."""
 
 def meg(magnetometers: bool) -> NDArray[np.float64]:
     """Return the MEG covariances."""
@@ -282,11 +330,11 @@ def program(args: Sequence[str], closed_output: bool = False) -> int:
     `closed_output` says that the process has no standard output.
     """
 
-def try_place(path: str) -> None:
-    """Raise what the system says to a file there; remove what killed programs left beside it."""
+def check_writable(path: str) -> None:
+    """Raise OSError if the file cannot be written; remove temporary files of killed processes."""
 
-def write_whole(path: str, content: bytes) -> None:
-    """Write a file, completely or not at all."""
+def write_file(path: str, content: bytes) -> None:
+    """Write a file, atomically."""
 
-def copy_whole(source: str | PathLike[str], target: str | PathLike[str]) -> None:
-    """Copy a file, completely or not at all."""
+def copy_file(source: str | PathLike[str], target: str | PathLike[str]) -> None:
+    """Copy a file, atomically."""

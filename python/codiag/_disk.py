@@ -1,4 +1,4 @@
-"""Matrices that stay in a file: what is read where, and how far reading has come."""
+"""Matrices in files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 
 
 class Source(NamedTuple):
-    """A file, and where the numbers lie in it if it is not a .npy."""
+    """A file, and the layout of its numbers if it is not an npy file: offset, type, n, p."""
 
     path: str
     layout: tuple[int, str, int, int] | None
 
 
 def source_of(C: Any, memory: int | str | None) -> Source | None:
-    """Return the file that `C` names or maps; None if `C` is to be taken as an array.
+    """Return the file that `C` names or maps; None if `C` is used as an array.
 
-    A path is always a file. An array that is mapped from a file is one only if a budget of memory
-    is given: otherwise it is an array like others.
+    A memory-mapped array is used as an array unless `memory` is given.
     """
     if isinstance(C, (str, os.PathLike)):
         return Source(os.fspath(C), None)
@@ -39,10 +38,10 @@ def _layout(C: np.memmap[Any, Any]) -> tuple[int, str, int, int]:
         raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {shape}")
     if not C.flags.c_contiguous:
         raise ValueError(
-            "memory= needs matrices that lie one after the other in their file, and C does not: "
-            "take whole matrices in a row, C[i:j], of an array in C order"
+            "memory= needs matrices that lie one after the other in their file, but those of C do "
+            "not: take consecutive matrices, C[i:j], of an array in C order"
         )
-    # A slice keeps the offset of the array it was taken from: where it begins tells its own.
+    # A slice keeps the offset of the array it was taken from: compute its own from the addresses.
     root = C
     while isinstance(root.base, np.memmap):
         root = root.base

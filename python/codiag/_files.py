@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all."""
+"""Files that are written atomically."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import IO, Any
 import numpy as np
 
 from . import _core
-from ._input import Floats
+from ._typing import Floats
 
 
-def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file, whole or not at all; remove what killed programs left in its folder."""
+def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file atomically; remove temporary files of killed processes from its folder."""
     path = os.fspath(path)
-    _core.try_place(path)
+    _core.check_writable(path)
     _write(path, write)
 
 
 def _write(path: str, write: Callable[[IO[bytes]], object]) -> None:
     content = io.BytesIO()
     write(content)
-    _core.write_whole(path, content.getvalue())
+    _core.write_file(path, content.getvalue())
 
 
 def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dict[str, Any]:
-    """Return the options that have B saved as .npy every so many seconds."""
+    """Return the options that save B as an npy file every few seconds."""
     if not 0 <= every < math.inf:
-        raise ValueError(f"checkpoint_every must be a number that is not negative, got {every}")
+        raise ValueError(f"checkpoint_every must be finite and not negative, got {every}")
     if path is None:
         return {}
     place = os.fspath(path)
@@ -38,6 +38,6 @@ def checkpoint_options(path: str | os.PathLike[str] | None, every: float) -> dic
     def save(B: Floats) -> None:
         _write(place, lambda file: np.save(file, B))
 
-    # Where nothing can be written is said now, not after hours of work.
-    _core.try_place(place)
+    # An unwritable file raises before the solve begins.
+    _core.check_writable(place)
     return {"checkpoint": save, "checkpoint_every": every}

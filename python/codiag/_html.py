@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: a table, and the convergence curve as an inline SVG."""
+"""HTML representation of a result: a table, and the convergence curve as inline SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH, _HEIGHT, _MARGIN = 360, 150, 34
 
 def result_html(result: Result) -> str:
     """Return the result as HTML."""
-    r, p = result.B.shape
+    r, p = result._data.B.shape
     rows = [
         ("status", result.status),
         (
@@ -28,9 +28,9 @@ def result_html(result: Result) -> str:
     ]
     if result.identifiability is not None:
         margin, (a, b) = result.identifiability
-        rows.append(("hardest to tell apart", f"components {a} and {b} (margin {margin:.2g})"))
+        rows.append(("least separable", f"components {a} and {b} (margin {margin:.2g})"))
     if result.stability is not None:
-        rows.append(("stability", result._stability_words()))
+        rows.append(("stability", result._stability_summary()))
     table = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
         f"<td style='text-align:left'>{escape(value)}</td></tr>"
@@ -72,7 +72,7 @@ def convergence_svg(norms: list[float]) -> str:
         places = (place(k, v) for k, v in finite)
         dots = "".join(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='2'/>" for x, y in places)
     (left, foot), (right, _) = place(0, bottom), place(last, bottom)
-    # currentColor follows light and dark notebooks alike.
+    # currentColor adapts to light and dark notebooks.
     return (
         f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' "
         "aria-label='gradient norm over iterations' stroke='currentColor' fill='currentColor' "

@@ -1,4 +1,4 @@
-"""MNE's recordings: what is read of them, and what is made."""
+"""Conversion from and to MNE's objects."""
 
 from __future__ import annotations
 
@@ -9,64 +9,74 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input import Floats
+from ._typing import Floats
 
 _SHOWN_BY = {"eog": "blink", "ecg": "heartbeat"}
-# These have no place on the head.
+# Channel types without a position on the head.
 NO_SENSORS = {"eog", "ecg", "emg", "stim", "misc", "resp", "bio"}
 # Triggers, head positions and states of the machine.
 _NO_SIGNALS = {"stim", "chpi", "syst", "ias", "exci"}
 
 
 def is_instance(X: Any) -> bool:
-    """Whether `X` is a Raw or Epochs. MNE is not imported for it: whoever has one has done so."""
+    """Whether `X` is a Raw or Epochs. MNE is not imported, because they exist only if it is."""
     mne = sys.modules.get("mne")
     return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.epochs.BaseEpochs))
 
 
 def is_evoked(X: Any) -> bool:
-    """Whether `X` is an Evoked, which has too few samples to be fitted, but can be transformed."""
+    """Whether `X` is an Evoked, which can be transformed, but is too short to be fitted."""
     mne = sys.modules.get("mne")
     return mne is not None and isinstance(X, mne.Evoked)
 
 
-def refuse_evoked(X: Any) -> None:
-    """Raise if `X` is an average, in which sources no longer differ."""
+def check_not_evoked(X: Any) -> None:
+    """Raise if `X` is an Evoked."""
     if is_evoked(X):
         raise TypeError(
-            "an Evoked is an average, too short to tell sources apart: fit the Raw or the Epochs "
-            "it comes from; transform and apply take it"
+            "an Evoked is an average, too short to separate sources: fit the Raw or the Epochs "
+            "that it was computed from; transform and apply accept it"
         )
 
 
 class Read(NamedTuple):
-    """What a separation needs of one of MNE's objects."""
+    """Data and description of the channels of an MNE object."""
 
     data: Floats
-    rate: float
+    sfreq: float
     types: list[str]
     bad_spans: list[tuple[int, int]]
     info: Any
 
 
 def read(inst: Any, picks: Any) -> Read:
-    """Return the data of the channels picked, with what is known about them."""
+    """Return the data of the picked channels, with their description."""
     import mne
 
-    names = chosen_names(inst.info, picks)
+    try:
+        names = chosen_names(inst.info, picks)
+    except ValueError:
+        # MNE calls its own default, "data", an unknown channel if there is nothing to pick.
+        if picks is not None:
+            raise
+        names = []
     if not names:
-        raise ValueError("there are no channels to separate: none are picked, or all are bad")
+        bads = set(inst.info["bads"])
+        if bads and set(inst.ch_names) <= bads:
+            raise ValueError("no channels are left: all are marked as bad")
+        marked = f" ({len(bads)} are marked as bad)" if bads else ""
+        raise ValueError(f"no channels are left: there are no good data channels{marked}")
     numbers = [inst.ch_names.index(name) for name in names]
     types = [mne.channel_type(inst.info, number) for number in numbers]
     coded = [name for name, kind in zip(names, types, strict=True) if kind in _NO_SIGNALS]
     if coded:
         raise ValueError(
-            f"{', '.join(coded)}: such channels hold codes, not signals of sensors; without picks, "
-            'or with picks="data", they are left out'
+            f"{', '.join(coded)}: these channels hold codes, not signals of sensors; without "
+            'picks, or with picks="data", they are left out'
         )
     return Read(
         data=inst.get_data(picks=names),
-        rate=float(inst.info["sfreq"]),
+        sfreq=float(inst.info["sfreq"]),
         types=types,
         bad_spans=spans(~good_samples(inst)),
         info=mne.pick_info(inst.info, numbers),
@@ -74,10 +84,10 @@ def read(inst: Any, picks: Any) -> Read:
 
 
 def chosen_names(info: Any, picks: Any) -> list[str]:
-    """Return the names of the channels picked: by default those that hold data and are not bad."""
+    """Return the names of the picked channels: by default the data channels that are not bad."""
     import mne
 
-    # MNE's own reading of picks, on a recording of one sample.
+    # Let MNE interpret picks, on a recording of one sample.
     sample = mne.io.RawArray(np.zeros((len(info["ch_names"]), 1)), info, verbose="error")
     picks = "data" if picks is None else picks
     names: list[str] = sample.pick(picks, exclude="bads", verbose="error").ch_names
@@ -85,7 +95,7 @@ def chosen_names(info: Any, picks: Any) -> list[str]:
 
 
 def good_samples(inst: Any) -> NDArray[np.bool_]:
-    """Return which samples of a Raw are not annotated as bad; those of epochs all are good."""
+    """Return which samples of a Raw are not annotated as bad; all samples of epochs are good."""
     import mne
 
     if not isinstance(inst, mne.io.BaseRaw) or not len(inst.annotations):
@@ -96,13 +106,13 @@ def good_samples(inst: Any) -> NDArray[np.bool_]:
 
 
 def spans(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the spans of samples that are chosen."""
+    """Return the spans of consecutive chosen samples."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]])))
     return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
 
 
 def references(raw: Any) -> dict[str, tuple[str, Floats]]:
-    """Return the channels of a Raw that show an artefact by themselves: EOG and ECG."""
+    """Return the reference channels of a Raw, EOG and ECG, with the artifact that they show."""
     import mne
 
     kinds = {
@@ -115,19 +125,19 @@ def references(raw: Any) -> dict[str, tuple[str, Floats]]:
 
 
 def named_references(raw: Any, given: Any) -> dict[str, Any]:
-    """Return references with the samples of those that are channels of a Raw, named only."""
+    """Return references, with the samples of those that are channels of a Raw."""
     references = {}
     for name, shown in (given or {}).items():
         if isinstance(shown, str):
             if name not in raw.ch_names:
-                raise ValueError(f"the reference {name!r} is no channel of the recording")
+                raise ValueError(f"the reference {name!r} is not a channel of the recording")
             shown = (shown, raw.get_data(picks=[name])[0])
         references[name] = shown
     return references
 
 
 def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> Any:
-    """Return a copy of which some channels are changed together."""
+    """Return a copy in which some channels are changed together."""
     from mne.utils import use_log_level
 
     if is_evoked(inst):
@@ -141,7 +151,7 @@ def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> 
 
 
 def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
-    """Return sources as channels of an object like the one that they are from."""
+    """Return sources as channels of an object like the one that they come from."""
     import mne
 
     info = mne.create_info(names, inst.info["sfreq"], "misc")
@@ -163,10 +173,10 @@ def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
 
 
 def head(info: Any, ch_type: str) -> tuple[float, float, float, float] | None:
-    """Return the sphere that MNE draws heads by: fitted to the digitized points, if there are some.
+    """Return the sphere of the head for MNE's plots, fitted to the digitized points if any.
 
-    ``mne.viz.plot_topomap`` does not bring it to the helmet, where sensors of MEG are, as the plots
-    of MNE's ICA do.
+    Unlike the plots of MNE's ICA, ``mne.viz.plot_topomap`` does not convert it to the coordinates
+    of MEG sensors.
     """
     from mne.bem import fit_sphere_to_headshape
     from mne.transforms import apply_trans, invert_transform
@@ -174,23 +184,23 @@ def head(info: Any, ch_type: str) -> tuple[float, float, float, float] | None:
     if len(info["dig"] or ()) < 4:
         return None
     try:
-        radius, middle, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
+        radius, center, _ = fit_sphere_to_headshape(info, units="m", verbose="error")
     except (RuntimeError, ValueError):
         return None
-    x, y, z = map(float, middle)
+    x, y, z = map(float, center)
     if ch_type in ("mag", "grad") and info["dev_head_t"] is not None:
-        x, y, _ = map(float, apply_trans(invert_transform(info["dev_head_t"]), middle))
+        x, y, _ = map(float, apply_trans(invert_transform(info["dev_head_t"]), center))
         z = 0.0  # seen from above
     return x, y, z, float(radius)
 
 
 def info_to_plot(given: Any, fitted: Any, channels: int) -> Any:
-    """Return what is known of the places of the channels, or raise."""
+    """Return the info with the positions of the channels, or raise."""
     info = fitted if given is None else given
     if info is None:
         raise ValueError(
-            "fitted on an array, of which the places of channels are not known: pass "
-            f"info=raw.info, an mne.Info of the {channels} channels fitted"
+            "the model was fitted on an array and does not know the positions of the channels: "
+            f"pass info=raw.info, an mne.Info of the {channels} channels fitted"
         )
     count = len(info["ch_names"])
     if count != channels:
@@ -202,7 +212,7 @@ def info_to_plot(given: Any, fitted: Any, channels: int) -> Any:
 
 
 def type_to_map(types: list[str]) -> str:
-    """Return the type of channels of which a topography says most."""
+    """Return the type of channels whose topographies are most readable."""
     return next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
 
 
@@ -214,7 +224,7 @@ def plot_patterns(
     show: bool,
     topomap: dict[str, Any],
 ) -> Any:
-    """Return a figure with one topography a pattern."""
+    """Return a figure with one topography per pattern."""
     import matplotlib.pyplot as plt
     import mne
 
@@ -224,6 +234,11 @@ def plot_patterns(
     if not numbers:
         raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")
     places = mne.pick_info(info, numbers)
+    if not any(np.isfinite(c["loc"][:3]).all() and c["loc"][:3].any() for c in places["chs"]):
+        raise ValueError(
+            "the channels have no positions: call raw.set_montage(...) before fit, or pass info= "
+            "with positions"
+        )
     topomap = {"sphere": head(info, ch_type), **topomap}
     rows = -(-len(patterns) // columns)
     size = (1.6 * min(columns, len(patterns)), 1.8 * rows)

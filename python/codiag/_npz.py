@@ -1,4 +1,4 @@
-"""Arrays of npz and npy files, read within bounds: a damaged or foreign file is a ValueError."""
+"""Safe reading of npz and npy files: a damaged or foreign file raises ValueError."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENCRYPTED = 0x1
 
 
 class Npz:
-    """The arrays of an open npz file, each of which is unpacked when it is asked for.
+    """Arrays of an open npz file, unpacked when they are read.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Npz:
     Raises
     ------
     ValueError
-        If it is no npz file, has two members of one name, or too many members.
+        If it is not an npz file, has two members of one name, or too many members.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -41,7 +41,7 @@ class Npz:
         try:
             self._archive = zipfile.ZipFile(file)
         except zipfile.BadZipFile:
-            raise ValueError("it is no npz file, or is truncated") from None
+            raise ValueError("it is not an npz file, or is truncated") from None
         members = self._archive.infolist()
         if len(members) > _MAX_MEMBERS:
             raise ValueError(f"it has {len(members)} members, more than {_MAX_MEMBERS}")
@@ -57,7 +57,7 @@ class Npz:
         return name in self._members
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array; a ValueError says what is wrong with it."""
+        """Return an array; raise ValueError if it is damaged."""
         member = self._members.get(name)
         if member is None:
             raise ValueError(f"it has no array {name!r}")
@@ -80,17 +80,19 @@ class Npz:
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """Return the array of an npy file; a ValueError names the file and says what is wrong."""
+    """Return the array of an npy file; raise ValueError if it is damaged."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
             return _read_array(file, size, size)
         except Exception as problem:  # numpy's header parser raises many types
-            raise ValueError(f"{os.fspath(path)!r} is no npy file of numbers: {problem}") from None
+            raise ValueError(
+                f"{os.fspath(path)!r} is not an npy file of numbers: {problem}"
+            ) from None
 
 
 def _read_array(stream: Any, size: int, budget: int) -> NDArray[Any]:
-    """Return the array of an npy stream of `size` bytes, of which its header must ask for all."""
+    """Return the array of an npy stream, whose header must account for all of its `size` bytes."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)

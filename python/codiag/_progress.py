@@ -1,4 +1,4 @@
-"""Progress while a solve runs: a live line where one can be shown, one plain line elsewhere."""
+"""Progress of a solve: a live line on a terminal or in a notebook, one plain line elsewhere."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SECONDS_BETWEEN = 0.1
 
 
 def _in_notebook() -> bool:
-    # IPython is asked only if it is running: importing it would be slow and prove nothing.
+    # IPython is not imported, because it is running only if it has been.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class Progress:
-    """Shows records on a stream."""
+    """Progress display on a stream."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         notebook = _in_notebook()
@@ -31,7 +31,7 @@ class Progress:
         self.text = "codiag: checking the matrices"
 
     def show(self, record: Record) -> None:
-        """Show a record, unless one was shown just before."""
+        """Show a record, unless another was shown less than 0.1 s ago."""
         now = time.monotonic()
         if self.live and now - self.shown >= _SECONDS_BETWEEN:
             self.shown = now
@@ -46,15 +46,15 @@ class Progress:
             self._line(self.text)
 
     def reading(self, done: int, total: int, seconds: float) -> None:
-        """Show how far one pass over a file has come."""
+        """Show the progress of a data pass over a file."""
         now = time.monotonic()
         if self.live and total > 0 and now - self.shown >= _SECONDS_BETWEEN:
             self.shown = now
-            left = f", {seconds * (total / done - 1):.0f} s left of this pass" if done else ""
+            left = f", {seconds * (total / done - 1):.0f} s left of this data pass" if done else ""
             self._line(f"{self.text}; {done / 1e9:.2f} of {total / 1e9:.2f} GB read{left}")
 
     def end(self, result: Result) -> None:
-        """Say how it ended, on a line of its own."""
+        """Show the status on a line of its own."""
         self._line(
             f"codiag: {result.status} after {result.n_iter} iterations, loss {result.loss:.6g}, "
             f"gradient {result.gradient_norm:.1e}, {result.history['seconds'][-1]:.3g} s"
@@ -63,13 +63,13 @@ class Progress:
         self.stream.flush()
 
     def interrupted(self) -> None:
-        """Leave the line as it is, so that what follows begins on a new one."""
+        """End the line, so that later output begins on a new one."""
         if self.width:
             self.stream.write("\n")
             self.stream.flush()
 
     def _line(self, text: str) -> None:
-        # The rest of a longer line before is blanked out.
+        # Blanks overwrite the rest of a longer previous line.
         start = "\r" if self.live else ""
         padding = " " * max(0, self.width - len(text)) if self.live else ""
         self.stream.write(start + text + padding)

@@ -1,4 +1,4 @@
-"""Recordings of all kinds for ``codiag separate``: what MNE reads, the program is handed."""
+"""Recordings for ``codiag separate``: MNE reads the formats that the program cannot read."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import Any
 import numpy as np
 
 from . import _core, _mne
-from ._input import Floats
+from ._typing import Floats
 
-# The program reads these itself.
-_OWN = {"", ".npy", ".csv", ".txt", ".tsv"}
-# What follows these may look like a file, but is no recording.
-_OTHER_FILES = {"-o", "--output", "--start", "--names", "--info", "--picks", "--bads"}
+# Formats that the program reads itself.
+_NATIVE = {"", ".npy", ".csv", ".txt", ".tsv"}
+# Options whose values may be names of files, but not of recordings.
+_OTHER_FILES = {"-o", "--output", "--init", "--names", "--info", "--picks", "--bads"}
 _OTHER_FILES |= {"--eog", "--ecg"}
-# How a recording of these formats is written again; all others are written as .fif.
+# Names of exported recordings by format; other formats are written as .fif.
 _EXPORTED = {".edf": "cleaned.edf", ".set": "cleaned.set", ".vhdr": "cleaned.vhdr"}
 
 
 def recording_among(arguments: list[str]) -> int | None:
-    """Return which of the arguments is a recording that the program cannot read by itself."""
+    """Return the position of an argument that is a recording which the program cannot read."""
     for k, argument in enumerate(arguments):
         before = arguments[k - 1] if k > 0 else ""
         suffix = Path(argument).suffix.lower()
-        # Numbers may look like names with a suffix, but of digits.
-        foreign = suffix not in _OWN and any(letter.isalpha() for letter in suffix)
+        # Numbers may look like names with a suffix of digits.
+        foreign = suffix not in _NATIVE and any(letter.isalpha() for letter in suffix)
         if foreign and not argument.startswith("-") and before not in _OTHER_FILES:
             return k
     return None
 
 
 @contextmanager
-def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
-    """Return arguments with which the program reads the recording from files it knows.
+def converted(arguments: list[str], which: int) -> Iterator[tuple[list[str], Callable[[], None]]]:
+    """Yield arguments with the recording converted to files that the program can read.
 
-    And what is to be done when it has succeeded.
+    Also yield a function to call after the program has succeeded.
     """
     path = arguments[which]
     for option in ("--names", "--info"):
@@ -55,10 +55,10 @@ def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], C
         shown = {"blink": _take(own, "--eog"), "heartbeat": _take(own, "--ecg")}
         excluded = _value(arguments, "--exclude")
         cleaned = None if excluded is None else _cleaned_name(path)
-        raw, rate = _hand_over(path, Path(folder), picks, bads, shown, arguments, cleaned)
+        raw, sfreq = _convert(path, Path(folder), picks, bads, shown, arguments, cleaned)
         own += ["--info", os.path.join(folder, "info.json")]
-        if _value(arguments, "--rate") is None:
-            own += ["--rate", repr(rate)]
+        if _value(arguments, "--sfreq") is None:
+            own += ["--sfreq", repr(sfreq)]
         output = _value(arguments, "-o") or _value(arguments, "--output")
 
         def finish() -> None:
@@ -69,7 +69,7 @@ def handed_over(arguments: list[str], which: int) -> Iterator[tuple[list[str], C
 
 
 def _value(arguments: list[str], option: str) -> str | None:
-    """Return what an option was given, if it was typed."""
+    """Return the value of an option, if it was given."""
     for k, argument in enumerate(arguments):
         if argument == option:
             return arguments[k + 1] if k + 1 < len(arguments) else ""
@@ -79,7 +79,7 @@ def _value(arguments: list[str], option: str) -> str | None:
 
 
 def _take(arguments: list[str], option: str) -> list[str]:
-    """Return the names that an option was given, and take it away from the arguments."""
+    """Return the names that are the value of an option, and remove it from the arguments."""
     value = _value(arguments, option)
     if value is None:
         return []
@@ -89,7 +89,7 @@ def _take(arguments: list[str], option: str) -> list[str]:
 
 
 def _numbers(sources: str) -> list[int]:
-    """Return the numbers of sources that are given by number or name, as the program reads them."""
+    """Return the numbers of sources that are given by number or name."""
     return [int(source.removeprefix("S")) for source in sources.split(",")]
 
 
@@ -98,7 +98,7 @@ def _cleaned_name(path: str) -> str:
 
 
 def _write_cleaned(raw: Any, output: Path, name: str, excluded: list[int]) -> None:
-    """Write the recording as it came, without some of its sources: whole or not at all."""
+    """Write the recording without some of its sources, atomically."""
     import mne
 
     report = json.loads((output / "report.json").read_text(encoding="utf-8"))
@@ -107,16 +107,16 @@ def _write_cleaned(raw: Any, output: Path, name: str, excluded: list[int]) -> No
     clean = _mne.changed(raw, report["input"]["names"], lambda x: x - change @ x)
     with tempfile.TemporaryDirectory(prefix=".codiag-", dir=output) as folder:
         if name.endswith(".fif"):
-            # No narrower than it came: most recordings are stored in single precision.
+            # Most recordings are stored in single precision.
             clean.save(Path(folder) / name, fmt="single", verbose="error")
         else:
             mne.export.export_raw(Path(folder) / name, clean, verbose="error")
         # Some formats are several files.
         for file in sorted(Path(folder).iterdir()):
-            _core.copy_whole(file, output / file.name)
+            _core.copy_file(file, output / file.name)
 
 
-def _hand_over(
+def _convert(
     path: str,
     folder: Path,
     picks: list[str],
@@ -130,12 +130,12 @@ def _hand_over(
     try:
         import mne
     except ImportError:
-        raise ValueError("reading it needs MNE: pip install 'codiag[mne]'") from None
+        raise ValueError("this format needs MNE: pip install 'codiag[mne]'") from None
     try:
         raw = mne.io.read_raw(path, preload=False, verbose="error")
     except Exception as problem:  # readers of broken files raise anything
         raise ValueError(f"MNE cannot read it: {problem}") from None
-    # Many formats know no types: all is EEG. Names then say what shows the eyes and the heart.
+    # In formats without channel types everything is EEG: EOG and ECG are recognized by name.
     types = zip(raw.ch_names, raw.get_channel_types(), strict=True)
     named = {name: _type_by_name(name) for name, kind in types if kind == "eeg"}
     raw.set_channel_types({name: kind for name, kind in named.items() if kind is not None})
@@ -159,17 +159,17 @@ def _hand_over(
         "groups": np.unique(read.types, return_inverse=True)[1].tolist(),
         "types": read.types,
         "command": _text(shlex.join(typed)),
-        "cleaned": cleaned,
-        "bad": read.bad_spans,
-        "references": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
+        "cleaned_file": cleaned,
+        "bad_spans": read.bad_spans,
+        "reference_channels": [{"name": name, "kind": kind} for name, (kind, _) in shown.items()],
         "reference_file": "references.npy" if shown else None,
     }
     (folder / "info.json").write_text(json.dumps(known), encoding="utf-8")
-    return raw, read.rate
+    return raw, read.sfreq
 
 
 def _text(name: str) -> str:
-    """Return a name without the surrogates that stand for bytes that are not UTF-8."""
+    """Return a name without surrogates, which represent bytes that are not UTF-8."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -188,9 +188,9 @@ def _type_by_name(name: str) -> str | None:
 
 
 def positions(info: Any, types: list[str]) -> list[tuple[float, float] | None]:
-    """Return where channels are on the head seen from above, each place once for each type.
+    """Return the positions of channels on the head seen from above, each once per type.
 
-    A pair of gradiometers shares its place.
+    A pair of gradiometers shares its position.
     """
     places = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
     known = np.isfinite(places).all(axis=1) & places.any(axis=1)
@@ -200,30 +200,30 @@ def positions(info: Any, types: list[str]) -> list[tuple[float, float] | None]:
         if kind in _mne.NO_SENSORS or not len(own):
             continue
         seen: dict[tuple[float, ...], tuple[float, float]] = {}
-        for k, (x, y, z) in zip(own, _about_the_middle(places[own]), strict=True):
-            # To the millimetre.
+        for k, (x, y, z) in zip(own, _centered(places[own]), strict=True):
+            # Rounded to a millimeter.
             place = tuple(np.round(places[k], 3))
             if place in seen:
                 flat[k] = seen[place] if kind == "grad" else None
                 continue
-            # As far from the top as along the sphere, so that low channels are not crowded.
+            # Distances from the top are along the sphere, so that low channels are not crowded.
             angle, around = np.arctan2(np.hypot(x, y), z), np.arctan2(y, x)
             seen[place] = (float(angle * np.cos(around)), float(angle * np.sin(around)))
             flat[k] = seen[place]
     return flat
 
 
-def _about_the_middle(places: Floats) -> Floats:
-    """Return places from the middle of the sphere that fits them best."""
+def _centered(places: Floats) -> Floats:
+    """Return positions relative to the center of the sphere that fits them best."""
     # |x − c|² = r² is linear in c and r² − |c|².
     design = np.column_stack([2 * places, np.ones(len(places))])
-    middle = np.linalg.lstsq(design, (places**2).sum(axis=1), rcond=None)[0][:3]
-    centred: Floats = places - middle
-    return centred
+    center = np.linalg.lstsq(design, (places**2).sum(axis=1), rcond=None)[0][:3]
+    centered: Floats = places - center
+    return centered
 
 
-def complain(path: str, problem: Exception) -> int:
-    """Say what is wrong with a recording as the program does, and return its exit code."""
+def print_error(path: str, problem: Exception) -> int:
+    """Print what is wrong with a recording as the program does, and return its exit code."""
     text = " ".join(str(problem).split()) or type(problem).__name__
     print(f"error: {path}: {text}", file=sys.stderr)
     return 2

@@ -1,26 +1,27 @@
-"""What a solve returns."""
+"""Results of solves."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ._files import write_whole
+from ._arrays import from_dlpack, number_array
+from ._files import write_atomically
 from ._html import result_html
-from ._input import Floats, Numbers, number_array
+from ._typing import ArrayInput, Floats, Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FORMAT = 1
 STABLE = 0.9
-"""Components of at least this stability are said to come again."""
+"""Stability from which on a component is called stable."""
 
-# With the kinds of their arrays in files.
+# Fields of one value, with the kinds of their arrays in files.
 _SCALARS = {
     "criterion": "U",
     "converged": "b",
@@ -30,145 +31,272 @@ _SCALARS = {
     "gradient_norm": "iuf",
 }
 _ARRAYS = ("B", "A", "residuals", "powers", "start_losses")
-# What the extension hands over at once, and what it makes, as `_answer`, when it is asked for.
-_AT_ONCE = (*_SCALARS, "B", "_answer")
-_LATER = frozenset(("A", "residuals", "powers", "start_losses", "identifiability", "history"))
 
 
 class Record(NamedTuple):
-    """Where a solve stands after some iterations; what a callback is given."""
+    """Progress of a solve after an iteration, as a callback receives it."""
 
     start: int
-    """Which start it belongs to: 0 for the one asked for, then those of ``restarts``."""
+    """Number of the starting point: 0 for ``init``, then those of ``n_restarts``."""
     stage: str
-    """The stage of the solve: "sample", "single precision" or "full".
+    """Stage of the solve: "sample", "single precision" or "full".
 
-    On a sample, or combinations, of the matrices the loss lacks a constant; such points are not in
-    :attr:`Result.history`."""
+    On a sample or on combinations of the matrices, the loss lacks a constant; such records are not
+    in :attr:`Result.history`."""
     iteration: int
-    """0 for the start."""
+    """Number of the iteration, 0 at the starting point."""
     seconds: float
-    """Since the solve began."""
+    """Seconds since the solve began."""
     loss: float
-    """The loss here."""
+    """Loss after the iteration."""
     gradient_norm: float
-    """What is compared with ``tol``."""
+    """Norm of the relative gradient, which is compared with ``tol``."""
     decrement: float
-    """The decrease of the loss that the quadratic model predicts from here."""
+    """Decrease of the loss that the quadratic model predicts for the next step."""
     kind: str
-    """The step that led here: "start", "quasi-newton", "newton", "sweep" or "wedge"."""
+    """Kind of the step: "init", "quasi-newton", "newton", "sweep" or "wedge"."""
     step: float
-    """Its length: the share of its direction that was taken."""
+    """Fraction of the search direction that the step took."""
     cg_iterations: int
-    """The conjugate gradient iterations it took."""
+    """Number of conjugate gradient iterations of the step."""
     passes: float
-    """What the solve has cost so far, in transforms of the whole set."""
+    """Number of data passes so far: the cost of the solve in transforms of the whole set."""
 
 
 class Identifiability(NamedTuple):
-    """The two components that are hardest to tell apart."""
+    """The pair of components that is least separable."""
 
     margin: float
-    """Zero if their powers are proportional over the set: any mixture would serve as well."""
+    """Identifiability margin: zero if the powers of the two are proportional over the set, so that
+    any mixture of them fits equally well."""
     pair: tuple[int, int]
-    """The two, as rows of ``B``."""
+    """Numbers of the two components, as rows of ``B``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class ResultData(Protocol):
+    """Fields of a result: those of a solve, made when they are read, or those of a file."""
+
+    @property
+    def criterion(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def gradient_norm(self) -> float: ...
+    @property
+    def B(self) -> Numbers: ...
+    @property
+    def A(self) -> Numbers: ...
+    @property
+    def history(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def residuals(self) -> Floats: ...
+    @property
+    def powers(self) -> Floats: ...
+    @property
+    def identifiability(self) -> tuple[float, tuple[int, int]] | None: ...
+    @property
+    def start_losses(self) -> Floats: ...
+    @property
+    def stability(self) -> Floats | None: ...
+    @property
+    def matches(self) -> Floats | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class StoredResult:
+    """Fields of a result that was read from a file, unpickled, or changed."""
+
+    criterion: str
+    status: str
+    converged: bool
+    n_iter: int
+    loss: float
+    gradient_norm: float
+    B: Numbers
+    A: Numbers
+    history: dict[str, NDArray[Any]]
+    residuals: Floats
+    powers: Floats
+    identifiability: tuple[float, tuple[int, int]] | None
+    start_losses: Floats
+    stability: Floats | None
+    matches: Floats | None
+
+
+_FIELDS = tuple(field.name for field in fields(StoredResult))
+
+
 class Result:
-    """The answer of :func:`codiag.diagonalize`.
+    """Result of :func:`codiag.diagonalize`.
 
     Attributes
     ----------
     criterion : str
-        What was minimized, as in :func:`codiag.diagonalize`.
+        Criterion that was minimized, as in :func:`codiag.diagonalize`.
     B : ndarray, shape (r, p)
-        The filters, one per row: ``B @ C[i] @ B.conj().T`` is as diagonal as can be. r is p, unless
-        the set was reduced in rank. Complex, as A is, if the matrices are.
+        Filters, one per row: ``B @ C[i] @ B.conj().T`` is as diagonal as possible. r is p, unless
+        the set was reduced (`n_components`). Complex if the matrices are. For torch tensors and
+        other arrays that are exchanged by DLPack, B and A are arrays of that package.
     A : ndarray, shape (p, r)
-        The patterns, one per column: ``B @ A`` is the identity.
+        Patterns, one per column: ``B @ A`` is the identity.
     converged : bool
         Whether the gradient norm fell to ``tol``.
     status : str
-        "converged", "iteration limit", "no further decrease" or "stopped" (by the callback);
-        "collinear columns" if a least-squares fit has no minimum where it ended: two components
-        grow and cancel each other.
+        "converged", "max_iter" (the limit of iterations was reached), "stalled" (rounding prevents
+        any further decrease), "interrupted" (by the callback) or "collinear" (two columns of A of a
+        least-squares fit grow without limit and cancel each other: the fit has no minimum).
     n_iter : int
-        The number of iterations.
+        Number of iterations.
     loss : float
-        Zero if all ``B @ C[i] @ B.conj().T`` are diagonal; for "frobenius" the share of the energy
-        that is off the diagonals.
+        Value of the criterion: zero if all ``B @ C[i] @ B.conj().T`` are diagonal. For "frobenius"
+        and "least-squares", a fraction of the energy of the matrices.
     gradient_norm : float
-        The norm of the relative gradient divided by the square root of r, in the gauge of unit mean
-        powers: it depends neither on units nor on n.
+        Norm of the relative gradient divided by the square root of r, with rows of B that have unit
+        mean power. It depends neither on units nor on n.
     history : dict of str to ndarray
-        One entry per iteration, the start included, for each field of :class:`codiag.Record`;
-        ``pandas.DataFrame(result.history)`` makes a table of it.
+        One entry per iteration, the starting point included, for each field of
+        :class:`codiag.Record`; ``pandas.DataFrame(result.history)`` makes a table of it.
     residuals : ndarray, shape (n,)
-        Each matrix's own share of the loss, to find the ones that do not fit; empty, as are the
-        powers, if matrices on disk were too many for the memory allowed.
+        Contribution of each matrix to the loss, which shows matrices that do not fit. Empty, as are
+        the powers, if matrices on disk are too many for the memory limit.
     powers : ndarray, shape (n, r)
-        The diagonals of ``B @ C[i] @ B.conj().T``; for least squares those of the fit.
+        Diagonals of ``B @ C[i] @ B.conj().T``; for "least-squares" those of the fit.
     identifiability : Identifiability or None
-        The pair of components that is hardest to tell apart; None if there is only one component.
+        The least separable pair of components; None if there is only one component.
     start_losses : ndarray
-        The losses reached from all starts tried, the first being the one asked for; of one that was
-        given up, the loss where it was.
+        Losses reached from all starting points, that of ``init`` first. For restarts that were
+        stopped early, the loss at that moment.
     stability : ndarray, shape (r,), or None
-        How surely each component comes again, from 0 to 1: the median, over the resamples that
-        ``stability=`` asks for and over the restarts whose loss is within 0.1 % of the lowest, of
-        the correlation with the component that matches it there. None if it was not asked for.
+        Stability of each component from 0 to 1: the median correlation with the matching component,
+        over the resamples (``n_resamples``) and over the restarts whose loss is within 0.1 % of the
+        lowest. None if there were neither.
     matches : ndarray, shape (trials, r), or None
-        These correlations, those of the restarts first; their median is the stability.
+        Correlations whose median is the stability, those of the restarts first.
     """
 
-    B: Numbers
-    A: Numbers
-    converged: bool
-    status: str
-    n_iter: int
-    loss: float
-    gradient_norm: float
-    history: dict[str, NDArray[Any]]
-    residuals: Floats
-    powers: Floats
-    identifiability: Identifiability | None
-    start_losses: Floats = field(default_factory=lambda: np.empty(0))
-    criterion: str = "likelihood"
-    stability: Floats | None = None
-    matches: Floats | None = None
+    _data: ResultData
+    _namespace: str | None
+    _identifiability: Identifiability | None
 
-    if not TYPE_CHECKING:
+    def __init__(self, data: ResultData, namespace: str | None = None) -> None:
+        self._data = data
+        self._namespace = namespace
+        self._identifiability = None
 
-        def __getattr__(self, name: str) -> Any:
-            """Make an attribute that nobody has asked for yet, of what the solve left behind."""
-            answer = self.__dict__.get("_answer")
-            if answer is None or name not in _LATER:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            value = answer.get(name)
-            if name == "history":
-                # Arrays but for the names.
-                value = {column: np.asarray(numbers) for column, numbers in value.items()}
-            elif name == "identifiability" and value is not None:
-                value = Identifiability(*value)
-            return self.__dict__.setdefault(name, value)
+    @property
+    def criterion(self) -> str:
+        """Criterion that was minimized."""
+        return self._data.criterion
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return all attributes, made or not, as copies and pickles hold them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    @property
+    def B(self) -> Numbers:
+        """Filters, one per row."""
+        return self._exported(self._data.B)
+
+    @property
+    def A(self) -> Numbers:
+        """Patterns, one per column."""
+        return self._exported(self._data.A)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gradient norm fell to ``tol``."""
+        return self._data.converged
+
+    @property
+    def status(self) -> str:
+        """Why the solve ended."""
+        return self._data.status
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+        return self._data.n_iter
+
+    @property
+    def loss(self) -> float:
+        """Value of the criterion."""
+        return self._data.loss
+
+    @property
+    def gradient_norm(self) -> float:
+        """Norm of the relative gradient, which is compared with ``tol``."""
+        return self._data.gradient_norm
+
+    @property
+    def history(self) -> dict[str, NDArray[Any]]:
+        """One array per field of :class:`codiag.Record`, with one entry per iteration."""
+        return self._data.history
+
+    @property
+    def residuals(self) -> Floats:
+        """Contribution of each matrix to the loss."""
+        return self._data.residuals
+
+    @property
+    def powers(self) -> Floats:
+        """Diagonals of the transformed matrices."""
+        return self._data.powers
+
+    @property
+    def identifiability(self) -> Identifiability | None:
+        """The least separable pair of components."""
+        if self._identifiability is None and self._data.identifiability is not None:
+            self._identifiability = Identifiability(*self._data.identifiability)
+        return self._identifiability
+
+    @property
+    def start_losses(self) -> Floats:
+        """Losses reached from all starting points."""
+        return self._data.start_losses
+
+    @property
+    def stability(self) -> Floats | None:
+        """Stability of each component from 0 to 1."""
+        return self._data.stability
+
+    @property
+    def matches(self) -> Floats | None:
+        """Correlations whose median is the stability."""
+        return self._data.matches
 
     @property
     def condition_number(self) -> float:
-        """The ratio of the largest to the smallest singular value of ``B``."""
-        return float(np.linalg.cond(self.B))
+        """Ratio of the largest to the smallest singular value of ``B``."""
+        return float(np.linalg.cond(self._data.B))
 
-    def transform(self, C: ArrayLike) -> Numbers:
+    def _exported(self, array: Numbers) -> Numbers:
+        """Return an array of the package that the matrices came from."""
+        if self._namespace is None:
+            return array
+        exported: Numbers = from_dlpack(array, self._namespace)
+        return exported
+
+    def _stored(self) -> StoredResult:
+        """Return all fields, made or not."""
+        return StoredResult(**{name: getattr(self._data, name) for name in _FIELDS})
+
+    def _with_stability(self, stability: Floats, matches: Floats) -> Result:
+        """Return a copy with another stability."""
+        stored = replace(self._stored(), stability=stability, matches=matches)
+        return Result(stored, self._namespace)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Result, (self._stored(), self._namespace)
+
+    def transform(self, C: ArrayInput) -> Numbers:
         """Return ``B @ C[i] @ B.conj().T`` for all matrices.
 
         Parameters
         ----------
         C : array-like, shape (..., p, p)
-            One matrix or many, the ones that were diagonalized or others.
+            One matrix or several: those that were diagonalized, or others.
 
         Returns
         -------
@@ -182,11 +310,11 @@ class Result:
         >>> bool(abs(D[0, 0, 1]) < 1e-6 * D[0, 0, 0])
         True
         """
-        array = number_array(C, "C")
-        p = self.B.shape[1]
+        array, B = number_array(C, "C"), self._data.B
+        p = B.shape[1]
         if array.ndim < 2 or array.shape[-2:] != (p, p):
             raise ValueError(f"expected C of shape (..., {p}, {p}), got shape {array.shape}")
-        transformed: Numbers = self.B @ array @ self.B.conj().T
+        transformed: Numbers = B @ array @ B.conj().T
         return transformed
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -195,12 +323,12 @@ class Result:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to plot; a new figure by default.
+            Axes to draw on (default: those of a new figure).
 
         Returns
         -------
         matplotlib Axes
-            Those of the gradient norm; the loss has the axis on the right.
+            Axes of the gradient norm; the loss has the axis on the right.
         """
         try:
             import matplotlib.pyplot as plt
@@ -217,20 +345,21 @@ class Result:
         return ax
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to an npz file, whole or not at all. :func:`codiag.load` reads it.
+        """Write the result to an npz file, which :func:`codiag.load` reads.
 
         Parameters
         ----------
         path : str or path-like
-            The file, replaced if it exists. Symbolic links are followed, the mode of an existing
-            file is kept, and a device or a FIFO is written to.
+            File, replaced atomically if it exists. Symbolic links are followed, the mode of an
+            existing file is kept, and a device or a FIFO is written to.
         """
         arrays = self._arrays()
-        write_whole(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))
+        write_atomically(path, lambda file: np.savez(file, codiag_result=_FORMAT, **arrays))
 
     def _arrays(self) -> dict[str, Any]:
-        """Return all there is as arrays by name, as files hold them."""
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in (*_SCALARS, *_ARRAYS)}
+        """Return all fields as arrays by name, as files hold them."""
+        data = self._data
+        arrays: dict[str, Any] = {name: getattr(data, name) for name in (*_SCALARS, *_ARRAYS)}
         arrays.update({f"history_{name}": column for name, column in self.history.items()})
         if self.identifiability is not None:
             arrays["margin"] = self.identifiability.margin
@@ -240,7 +369,7 @@ class Result:
         return arrays
 
     def __repr__(self) -> str:
-        r, p = self.B.shape
+        r, p = self._data.B.shape
         n = len(self.residuals) or "many"
         reduced = f", reduced to rank {r}" if r < p else ""
         lines = [
@@ -252,16 +381,16 @@ class Result:
         ]
         if self.identifiability is not None:
             margin, (a, b) = self.identifiability
-            lines.append(f"  hardest to tell   components {a} and {b} (margin {margin:.2g})")
+            lines.append(f"  least separable   components {a} and {b} (margin {margin:.2g})")
         if self.stability is not None:
-            lines.append(f"  stability         {self._stability_words()}")
+            lines.append(f"  stability         {self._stability_summary()}")
         return "\n".join(lines)
 
     def _loss_unit(self) -> str:
-        """Return what the loss is a share of, if it is one."""
+        """Return the unit of the loss as text."""
         return "" if self.criterion == "likelihood" else " of the energy"
 
-    def _stability_words(self) -> str:
+    def _stability_summary(self) -> str:
         values = [] if self.stability is None else list(self.stability)
         stable = sum(value >= STABLE for value in values)
         return f"{stable} of {len(values)} components at least {STABLE}"
@@ -270,25 +399,10 @@ class Result:
         return result_html(self)
 
 
-def from_fields(described: dict[str, Any]) -> Result:
-    """Return the result that the extension describes."""
-    # The rest is made when it is asked for: all of it takes longer than a small problem's solve.
-    result = object.__new__(Result)
-    own = result.__dict__
-    if len(described) == len(_AT_ONCE):
-        own.update(described)
-        return result
-    for name in _AT_ONCE:
-        own[name] = described[name]
-    if "stability" in described:
-        own["stability"], own["matches"] = described["stability"], described["matches"]
-    return result
-
-
 def from_arrays(stored: Arrays, prefix: str = "") -> Result:
     """Return the result that a file holds, in arrays whose names begin with `prefix`.
 
-    A ValueError says which array is missing, or is not as it should be.
+    A ValueError says which array is missing or invalid.
     """
 
     def array(name: str, kinds: str, shape: tuple[int | str, ...]) -> NDArray[Any]:
@@ -306,22 +420,17 @@ def from_arrays(stored: Arrays, prefix: str = "") -> Result:
     r, p = B.shape
     if not 0 < r <= p:
         raise ValueError(f"{prefix}B has the impossible shape {B.shape}")
-    scalars = {
-        name: array(name, kinds, ()).item()
-        for name, kinds in _SCALARS.items()
-        # Results of the first versions were all of the likelihood.
-        if name != "criterion" or given(name)
-    }
+    scalars = {name: array(name, kinds, ()).item() for name, kinds in _SCALARS.items()}
     if scalars["n_iter"] < 0:
         raise ValueError(f"{prefix}n_iter is negative: {scalars['n_iter']}")
     residuals = array("residuals", "iuf", ("n",))
     powers = array("powers", "iuf", ("n", "r" if len(residuals) else "any"))
-    hardest = None
+    least = None
     if given("margin"):
         pair = array("pair", "iu", (2,)).tolist()
         if not all(0 <= k < r for k in pair):
             raise ValueError(f"{prefix}pair names components {pair}, but there are {r}")
-        hardest = Identifiability(array("margin", "iuf", ()).item(), (pair[0], pair[1]))
+        least = Identifiability(array("margin", "iuf", ()).item(), (pair[0], pair[1]))
     stability = matches = None
     if given("stability"):
         stability = array("stability", "iuf", ("r",))
@@ -332,21 +441,23 @@ def from_arrays(stored: Arrays, prefix: str = "") -> Result:
         if given(f"history_{name}")
     }
     return Result(
-        B=B,
-        A=A,
-        residuals=residuals,
-        powers=powers,
-        start_losses=array("start_losses", "iuf", ("starts",)),
-        **scalars,
-        history=history,
-        identifiability=hardest,
-        stability=stability,
-        matches=matches,
+        StoredResult(
+            B=B,
+            A=A,
+            residuals=residuals,
+            powers=powers,
+            start_losses=array("start_losses", "iuf", ("starts",)),
+            **scalars,
+            history=history,
+            identifiability=least,
+            stability=stability,
+            matches=matches,
+        )
     )
 
 
 class Arrays(Protocol):
-    """Arrays by name, as of a file."""
+    """Arrays by name, as a file holds them."""
 
     def __contains__(self, name: str, /) -> bool: ...
 
@@ -358,7 +469,7 @@ def checked_array(
 ) -> NDArray[Any]:
     """Return an array of these kinds and this shape, or raise a ValueError.
 
-    Lengths with a name are those in `sizes`, or are entered there.
+    Named lengths are looked up in `sizes`, or entered there.
     """
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
         found = f"of {value.dtype}" if isinstance(value, np.ndarray) else repr(type(value))

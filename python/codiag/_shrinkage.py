@@ -1,15 +1,13 @@
-"""How far covariances are drawn towards a multiple of the identity, if nobody says how far."""
+"""Shrinkage of covariances towards a multiple of the identity, of estimated amount."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._input import Floats, Numbers
+from ._typing import Floats, Numbers, Shrinkage
 
-Shrinkage = float | str
-
-# What makes any positive semidefinite matrices definite enough to be looked at.
-_FIRST = 0.05
+# Shrinkage that makes positive semidefinite matrices definite for the first solve.
+_PRELIMINARY = 0.05
 
 
 def shrunk(C: Numbers, shrinkage: Shrinkage, weights: Floats | None = None) -> Numbers:
@@ -19,18 +17,17 @@ def shrunk(C: Numbers, shrinkage: Shrinkage, weights: Floats | None = None) -> N
         return C
     p = C.shape[1]
     levels = np.trace(C, axis1=1, axis2=2).real / p
-    lifted: Numbers = (1 - amounts)[:, None, None] * C
-    lifted[:, np.arange(p), np.arange(p)] += (amounts * levels)[:, None]
-    return lifted
+    shrunk_matrices: Numbers = (1 - amounts)[:, None, None] * C
+    shrunk_matrices[:, np.arange(p), np.arange(p)] += (amounts * levels)[:, None]
+    return shrunk_matrices
 
 
 def amounts_for(C: Numbers, shrinkage: Shrinkage, weights: Floats | None = None) -> Floats:
-    """Return how far each matrix is drawn.
+    """Return the shrinkage of each matrix.
 
-    "auto" is the oracle approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010) for as many
-    samples as the matrices themselves seem to be made of. In the basis that diagonalizes all of
-    them, entries off the diagonals of D = B C B' are there by chance, with the mean square D_aa
-    D_bb / (samples), and so tell how many.
+    "auto" is the oracle approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010). Its number
+    of samples is estimated: in the basis that diagonalizes all matrices, the off-diagonal entries
+    of D = B C B' are sampling noise of mean square D_aa D_bb / (samples).
     """
     if shrinkage != "auto":
         if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
@@ -43,16 +40,16 @@ def amounts_for(C: Numbers, shrinkage: Shrinkage, weights: Floats | None = None)
     p = C.shape[1]
     if p == 1:
         return np.zeros(len(C))
-    lifted = shrunk(C, _FIRST)
-    B = diagonalize(lifted, weights=weights, tol=1e-4, on_failure="ignore").B
+    lifted = shrunk(C, _PRELIMINARY)
+    B = diagonalize(lifted, sample_weight=weights, tol=1e-4, on_failure="ignore").B
     D = B @ C @ B.conj().T
     powers = np.diagonal(D, axis1=1, axis2=2).real
     off = np.abs(D) ** 2
     off[:, np.arange(p), np.arange(p)] = 0
     expected = powers[:, :, None] * powers[:, None, :]
     expected[:, np.arange(p), np.arange(p)] = 0
-    chance = off.sum() / expected.sum()
-    samples = 1 / max(chance, 1e-12)
+    noise = off.sum() / expected.sum()
+    samples = 1 / max(noise, 1e-12)
     squares = (np.abs(C) ** 2).sum(axis=(1, 2))
     traces = np.trace(C, axis1=1, axis2=2).real ** 2
     spread = squares - traces / p

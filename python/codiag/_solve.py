@@ -1,4 +1,4 @@
-"""One set of matrices, one call."""
+"""Joint diagonalization of one set of matrices, and the criterion at any point."""
 
 from __future__ import annotations
 
@@ -7,165 +7,189 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from . import _core
-from ._disk import Source, source_of
-from ._errors import OnFailure, check_choice, describe, failed, report
-from ._files import checkpoint_options
-from ._input import (
-    Floats,
-    Numbers,
-    alike,
-    is_elsewhere,
+from ._arrays import (
+    dlpack_namespace,
+    init_choice,
+    is_distributed,
     matrix,
     matrix_set,
-    start_choice,
-    usable_threads,
+    same_type,
+    usable_n_jobs,
     weight_vector,
 )
+from ._disk import Source, source_of
+from ._errors import check_on_failure, describe, failed, report
+from ._files import checkpoint_options
+from ._keywords import suggests_keywords
 from ._progress import Progress
-from ._result import Record, Result, from_fields
+from ._result import Record, Result
+from ._typing import (
+    ArrayInput,
+    Criterion,
+    Floats,
+    Init,
+    Memory,
+    Method,
+    NComponents,
+    Numbers,
+    OnFailure,
+    SortBy,
+)
 
-Seen = Callable[..., object] | None
-Reading = Callable[[int, int, float], object] | None
+OnRecord = Callable[..., object] | None
+OnRead = Callable[[int, int, float], object] | None
 
 
+@suggests_keywords
 def diagonalize(
-    C: ArrayLike | os.PathLike[str],
+    C: ArrayInput | os.PathLike[str],
     *,
-    weights: ArrayLike | None = None,
-    criterion: str = "likelihood",
-    method: str = "newton",
-    start: str | os.PathLike[str] | ArrayLike = "spectral",
+    sample_weight: ArrayInput | None = None,
+    criterion: Criterion = "likelihood",
+    method: Method = "newton",
+    init: Init | str = "spectral",
     orthogonal: bool = False,
-    rank: str | int = "full",
+    n_components: NComponents = None,
     shrinkage: float = 0.0,
     symmetrize: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
-    restarts: int = 0,
-    stability: int = 0,
-    order: str = "contrast",
+    n_restarts: int = 0,
+    n_resamples: int = 0,
+    sort_by: SortBy = "contrast",
     canonical: bool = True,
-    threads: int | None = None,
-    memory: int | str | None = None,
+    n_jobs: int | None = None,
+    memory: Memory = None,
     callback: Callable[[Record], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 5.0,
     verbose: bool = False,
     on_failure: OnFailure = "warn",
 ) -> Result:
-    r"""Find the one basis in which many symmetric matrices are as diagonal as can be.
+    r"""Find the basis in which many symmetric matrices are as diagonal as possible.
 
     Minimizes over B, for positive definite matrices, the criterion of Pham [1]_,
 
     .. math:: L(B) = \frac12 \sum_i w_i [\sum_a \log D^i_{aa} - \log\det D^i],
         \quad D^i = B C^i B^H,
 
-    which is zero exactly when all :math:`D^i` are diagonal. Other criteria take any symmetric
+    which is zero exactly when all :math:`D^i` are diagonal. The other criteria accept any symmetric
     matrices.
 
     Parameters
     ----------
-    C : array-like, shape (n, p, p), or path of a .npy file
-        The matrices, symmetric (if complex, Hermitian) and, for the likelihood, positive definite.
-        A contiguous float64 or complex128 array is read in place; it is never changed. Of complex
-        matrices B and A are complex, and all else is real. A dask array chunked along its first
-        axis, or a list of futures of arrays (n_i, p, p), is solved where its chunks are: see Notes.
-    weights : array-like, shape (n,), optional
-        How much each matrix counts; equally by default. They are normalized to sum to 1.
+    C : array-like, shape (n, p, p), or path of an npy file
+        Matrices, symmetric (Hermitian if complex) and, for the likelihood, positive definite. A
+        NumPy array, anything with ``__array__`` or ``__dlpack__`` (such as a torch tensor on the
+        CPU), or nested lists. A contiguous float64 or complex128 array is read in place and never
+        changed. A dask array chunked along its first axis, or a list of futures of arrays
+        (n_i, p, p), is solved where its chunks are: see Notes.
+    sample_weight : array-like, shape (n,), optional
+        Weight of each matrix (default: equal weights). Weights are normalized to sum to 1.
     criterion : {"likelihood", "frobenius", "least-squares"}
-        What is minimized: the likelihood above, for positive definite matrices; or the share of the
-        energy :math:`\sum_i w_i \|C^i\|^2` that is off the diagonals, over orthogonal B, for any
-        symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_; or the
-        share of it that the fit :math:`C^i \approx A \Lambda^i A^T`, with the best diagonal
-        :math:`\Lambda^i` and :math:`B = A^{-1}`, leaves, for any symmetric matrices [4]_.
+        Criterion to minimize (default "likelihood", the one above). "frobenius": the fraction of
+        the energy :math:`\sum_i w_i \|C^i\|^2` that is off the diagonals, over orthogonal B, for
+        any symmetric matrices, such as whitened lagged covariances or cumulant matrices [3]_.
+        "least-squares": the fraction of the energy that the fit :math:`C^i \approx A \Lambda^i A^T`
+        with optimal diagonal :math:`\Lambda^i` does not explain, where :math:`B = A^{-1}` [4]_.
     method : {"newton", "quasi-newton", "pham", "row-wise", "jacobi", "acdc", "uwedge", "ffdiag"}
-        Newton's method, for every criterion. For the first two, Algorithm 1 of [2]_, which for the
-        likelihood and from ``start="whitener"`` is followed to the letter. For the likelihood,
-        Pham's own algorithm, or alternating minimization over the rows of B, which is slower and
-        serves for comparison. For the Frobenius criterion, Jacobi rotations [3]_. For least
-        squares, AC-DC [4]_, U-WEDGE [5]_ or FFDIAG [6]_; the last two solve an equation that has
-        the same answer on exact sets only.
-    start : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
-        Where the iteration starts; a path is that of an .npy file, such as a checkpoint.
+        Algorithm (default "newton", which every criterion has). "quasi-newton" is Algorithm 1 of
+        [2]_ for the likelihood and "frobenius". "pham" (Pham's algorithm [1]_) and "row-wise"
+        (alternating minimization over the rows of B) are for the likelihood, "jacobi" (Jacobi
+        rotations [3]_) for "frobenius", "acdc" [4]_, "uwedge" [5]_ and "ffdiag" [6]_ for
+        "least-squares". "uwedge" and "ffdiag" solve an equation that has the minimizer as its
+        solution only if the set can be diagonalized exactly.
+    init : {"spectral", "whitener", "identity"}, array-like of shape (p, p), or path
+        Starting point of the iteration (default "spectral"). A path is that of an npy file, such as
+        a checkpoint.
     orthogonal : bool
-        Whether B is kept orthogonal (unitary): common principal components. Always so with
-        ``criterion="frobenius"``, and not for least squares, ``method="pham"`` and ``"row-wise"``.
-    rank : {"full", "auto"} or int
-        Whether the set is reduced first: "auto" to the range of its mean, for matrices that share a
-        null space; a number to that many leading dimensions. For the other criteria than the
-        likelihood they are the leading eigenvectors of the mean square of the matrices.
+        Whether B is kept orthogonal (unitary), as for common principal components (default False).
+        Always so with "frobenius"; not available for "least-squares", "pham" and "row-wise".
+    n_components : int, "auto" or None
+        Number of dimensions to which the set is reduced first: the leading eigenvectors of the mean
+        of the matrices (for other criteria than the likelihood, of the mean of their squares).
+        "auto" finds the dimension of the range of the mean, for matrices that share a null space.
+        None, the default, keeps all dimensions.
     shrinkage : float
-        From 0 to 1: each matrix becomes (1 - s) C + s tr(C)/p I, for matrices that are singular.
+        Amount s from 0 to 1 (default 0) by which each matrix is shrunk towards a multiple of the
+        identity: C becomes (1 - s) C + s tr(C)/p I.
     symmetrize : bool
-        Whether matrices that are not symmetric are replaced by their symmetric parts, for instance
-        those computed in single precision. Asymmetry beyond 1e-8 is an error otherwise.
+        Whether matrices that are not symmetric are replaced by their symmetric parts (default
+        False: an asymmetry beyond 1e-8 raises ValueError). Useful for matrices computed in single
+        precision.
     tol : float
-        The gradient norm at which the solve has converged. It depends neither on units nor on n.
+        Gradient norm below which the solve has converged (default 1e-8). It depends neither on
+        units nor on n.
     max_iter : int
-        The largest number of iterations.
-    restarts : int
-        Number of further starts, tried in a fixed order; the result of lowest loss is kept. For the
-        likelihood, they come in rounds of five that begin at the best point so far with some of its
-        components mixed, and Newton's method gives one up as soon as it is not expected to win.
-    stability : int
-        How many resamples of the matrices, drawn with replacement, to solve from the answer, in
-        order to learn how surely each component comes again: ``Result.stability``. Twenty cost a
-        few times as much as the solve itself. Only for matrices in memory.
-    order : {"contrast", "stability"}
-        Whether components come by what tells them apart, as `canonical` says, or by how surely they
-        come again, for which there must be resamples or restarts.
+        Largest number of iterations (default 1000).
+    n_restarts : int
+        Number of further starting points, tried in a fixed order (default 0); the result of lowest
+        loss is kept. For the likelihood they come in rounds of five, each from the best point so
+        far with some of its components mixed; Newton's method stops one early if it is not expected
+        to reach a lower loss.
+    n_resamples : int
+        Number of bootstrap resamples of the matrices used to estimate how reproducible each
+        component is (default 0: not estimated), see :attr:`Result.stability`. Twenty cost a few
+        times as much as the solve itself. Only for matrices in memory.
+    sort_by : {"contrast", "stability"}
+        Order of the components, descending. "contrast", the default: by how much the power of a
+        component varies over the set; for "frobenius" and "least-squares", by its energy.
+        "stability" needs `n_resamples` or `n_restarts`.
     canonical : bool
-        Whether B comes in canonical form: unit mean powers, components ordered by how much their
-        power varies over the set (descending), the largest entry of each pattern real and positive.
-        For the other criteria, components are ordered by their energy, and rows of B (Frobenius) or
-        columns of A (least squares) have unit norm.
-    threads : int, optional
-        The number of threads, as many as pay by default. The answer does not depend on it.
+        Whether B is returned in canonical form (default True): components of unit mean power, in
+        the order of `sort_by`, with a real and positive largest entry of each pattern. For
+        "frobenius", rows of B have unit norm; for "least-squares", columns of A have.
+    n_jobs : int or None
+        Number of threads (default None: chosen automatically; -1: all cores). The result does not
+        depend on it.
     memory : int or str, optional
-        How much memory to use for matrices in a file, in bytes or as "500MB", "2GB", "1GiB": C is
-        the path of a .npy file or a :class:`numpy.memmap`, of any size, and is read again in every
-        iteration, unless there is memory enough for all of it. ``residuals`` and ``powers`` are
-        empty if they do not fit. Not for ``method="pham"`` and ``"jacobi"``. Without ``memory``, a
-        file is read whole.
+        Limit of the memory for matrices in a file, in bytes or as "500MB", "2GB", "1GiB". C is then
+        the path of an npy file or a :class:`numpy.memmap` of any size, which is read again in every
+        iteration unless it fits. ``residuals`` and ``powers`` are empty if they do not fit. Not for
+        "pham" and "jacobi". By default a file is read completely.
     callback : callable, optional
-        Called with a :class:`Record` at the start and after each iteration, also while a start is
-        being improved on a sample of the matrices; stops the solve by returning True.
+        Function called with a :class:`Record` at the starting point and after each iteration, also
+        while a starting point is improved on a sample of the matrices. If it returns True, the
+        solve ends with status "interrupted".
     checkpoint : str or path-like, optional
-        Save the best B so far here, as .npy, every few seconds and at the end. Should the process
-        die, ``start=`` that file goes on from there.
+        Path of an npy file in which the best B so far is saved regularly and at the end. A solve
+        can be resumed from it by ``init=path``.
     checkpoint_every : float
-        The seconds between checkpoints.
+        Seconds between checkpoints (default 5).
     verbose : bool
-        Whether to show progress: a live line on a terminal or in a notebook, otherwise one line at
-        the end, on standard error.
+        Whether progress is shown on standard error (default False): a live line on a terminal or in
+        a notebook, otherwise one line at the end.
     on_failure : {"warn", "raise", "ignore"}
-        What to do if the solve does not converge.
+        Reaction to a solve that does not converge (default "warn").
 
     Returns
     -------
     Result
-        With the filters ``B``, the patterns ``A``, and how the solve went.
+        Filters ``B``, patterns ``A`` and diagnostics of the solve.
 
     Raises
     ------
     ValueError
-        If the matrices or the options are not as they should be; the message says which and how.
+        If the matrices or the options are invalid; the message names the matrix or the option.
     ConvergenceError
-        With ``on_failure="raise"``.
+        If the solve does not converge, with ``on_failure="raise"``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solve does not converge, with ``on_failure="warn"``.
 
     Notes
     -----
-    Ctrl-C stops the solve after the iteration that is under way (or within ten milliseconds, if
-    iterations are shorter than that), or while a file is being read.
+    Ctrl-C interrupts the solve after the current iteration, or while a file is read.
 
-    A dask array or a list of futures is solved on the current ``dask.distributed`` client, or, if
+    A dask array or a list of futures is solved on the current ``dask.distributed`` client or, if
     there is none, on a cluster in this process (``pip install 'codiag[dask]'``). Each worker holds
-    its chunks; only sums travel. The answer is that of one machine, whatever the number of workers;
-    a worker that dies is replaced by others, which load its chunks again, and no iteration is lost.
-    ``residuals`` and ``powers`` are empty for sets of more than 25 million powers (n times p).
+    its chunks; only sums travel. The result does not depend on the number of workers. If a worker
+    dies, the others load its chunks again, and no iteration is lost. ``residuals`` and ``powers``
+    are empty for sets of more than 25 million powers (n times p).
 
     References
     ----------
@@ -187,119 +211,119 @@ def diagonalize(
     >>> import codiag
     >>> C, A = codiag.datasets.synthetic(100, 10, sigma=0)
     >>> result = codiag.diagonalize(C)
-    >>> result.converged
-    True
+    >>> result.status
+    'converged'
     >>> codiag.amari_distance(result.B, A) < 1e-8
     True
     """
-    check_choice(on_failure)
+    check_on_failure(on_failure)
     options = {
         "criterion": criterion,
         "method": method,
-        "start": start_choice(start),
+        "init": init_choice(init),
         "orthogonal": orthogonal,
-        "rank": rank,
+        "n_components": n_components,
         "shrinkage": shrinkage,
         "symmetrize": symmetrize,
         "tol": tol,
         "max_iter": max_iter,
-        "restarts": restarts,
-        "stability": stability,
-        "order": order,
+        "n_restarts": n_restarts,
+        "n_resamples": n_resamples,
+        "sort_by": sort_by,
         "canonical": canonical,
-        "threads": usable_threads(threads),
+        "n_jobs": usable_n_jobs(n_jobs),
         **checkpoint_options(checkpoint, checkpoint_every),
     }
-    fields = follow(_solver(C, weights, options, memory), callback, verbose)
-    result = from_fields(fields)
+    solved = solve_with_progress(_solver(C, sample_weight, options, memory), callback, verbose)
+    # type() first: small problems should not wait for the general test.
+    result = Result(solved, None if type(C) is np.ndarray else dlpack_namespace(C))
     if failed(result):
-        report(describe(result, tol), on_failure, result)
+        report(describe(result, tol), on_failure, result, depth=4)
     return result
 
 
-_Solver = Callable[[Seen, Reading], dict[str, Any]]
+_Solver = Callable[[OnRecord, OnRead], _core.SolveResult]
 
 
-def _solver(C: Any, weights: Any, options: dict[str, Any], memory: int | str | None) -> _Solver:
-    """Return what solves for these matrices, wherever they are."""
+def _solver(C: Any, weights: Any, options: dict[str, Any], memory: Memory) -> _Solver:
+    """Return a function that solves for these matrices, wherever they are stored."""
     if type(C) is np.ndarray and memory is None:
-        # Neither a path nor elsewhere, which small problems should not have to wait for.
+        # Fast path for small problems.
         return _in_memory(C, weights, options)
     source = source_of(C, memory)
     if source is not None:
         return _from_disk(source, memory, weight_vector(weights), options)
-    if is_elsewhere(C):
+    if is_distributed(C):
         try:
             from .dask import _parts
         except ImportError as missing:
             raise ImportError(
                 "a set on a cluster needs dask.distributed: pip install 'codiag[dask]'"
             ) from missing
-        return lambda seen, _: _parts.solve(C, weights, options, seen)
+        return lambda on_record, _: _parts.solve(C, weights, options, on_record)
     return _in_memory(C, weights, options)
 
 
 def _in_memory(C: Any, weights: Any, options: dict[str, Any]) -> _Solver:
     data, vector = matrix_set(C), weight_vector(weights)
-    return lambda seen, _: _core.solve(data, vector, options, seen)
+    return lambda on_record, _: _core.solve(data, vector, options, on_record)
 
 
 def _from_disk(
-    source: Source, memory: int | str | None, weights: Floats | None, options: dict[str, Any]
+    source: Source, memory: Memory, weights: Floats | None, options: dict[str, Any]
 ) -> _Solver:
     path, layout = source
-    return lambda seen, reading: _core.solve_file(
-        path, layout, memory, weights, options, seen, reading
+    return lambda on_record, on_read: _core.solve_file(
+        path, layout, memory, weights, options, on_record, on_read
     )
 
 
-def follow(
-    solve: _Solver,
-    callback: Callable[[Record], object] | None,
-    verbose: bool,
-) -> dict[str, Any]:
-    """Return what `solve` does; on the way show progress and call the callback."""
+def solve_with_progress(
+    solve: _Solver, callback: Callable[[Record], object] | None, verbose: bool
+) -> _core.SolveResult:
+    """Return the result of `solve`; meanwhile show progress and call the callback."""
     if not verbose:
-        return solve(None if callback is None else _recorded(callback), None)
+        return solve(None if callback is None else _with_records(callback), None)
     progress = Progress()
 
-    def shown(**fields: Any) -> object:
+    def on_record(**fields: Any) -> object:
         record = Record(**fields)
         progress.show(record)
         return callback is not None and callback(record)
 
     try:
-        fields = solve(shown, progress.reading)
+        solved = solve(on_record, progress.reading)
     except BaseException:
         progress.interrupted()
         raise
-    progress.end(from_fields(fields))
-    return fields
+    progress.end(Result(solved))
+    return solved
 
 
-def _recorded(callback: Callable[[Record], object]) -> Callable[..., object]:
+def _with_records(callback: Callable[[Record], object]) -> Callable[..., object]:
     return lambda **fields: callback(Record(**fields))
 
 
+@suggests_keywords
 def loss(
-    C: ArrayLike,
-    B: ArrayLike,
+    C: ArrayInput,
+    B: ArrayInput,
     *,
-    weights: ArrayLike | None = None,
-    criterion: str = "likelihood",
+    sample_weight: ArrayInput | None = None,
+    criterion: Criterion = "likelihood",
 ) -> float:
     """Return the criterion at any B: zero if all ``B @ C[i] @ B.conj().T`` are diagonal.
 
     Parameters
     ----------
     C : array-like, shape (n, p, p)
-        The matrices.
+        Matrices.
     B : array-like, shape (p, p)
-        Where.
-    weights : array-like, shape (n,), optional
-        How much each matrix counts.
+        Filters, one per row.
+    sample_weight : array-like, shape (n,), optional
+        Weight of each matrix (default: equal weights).
     criterion : {"likelihood", "frobenius", "least-squares"}
-        As in :func:`codiag.diagonalize`; for "frobenius" B should be orthogonal.
+        Criterion, as in :func:`codiag.diagonalize`; for "frobenius" B should be orthogonal.
 
     Returns
     -------
@@ -311,31 +335,32 @@ def loss(
     >>> codiag.loss([[[2, 0], [0, 1]], [[1, 0], [0, 3]]], [[1, 0], [0, 1]])
     0.0
     """
-    return _criterion(C, B, weights, criterion)[0]
+    return _criterion(C, B, sample_weight, criterion)[0]
 
 
+@suggests_keywords
 def gradient(
-    C: ArrayLike,
-    B: ArrayLike,
+    C: ArrayInput,
+    B: ArrayInput,
     *,
-    weights: ArrayLike | None = None,
-    criterion: str = "likelihood",
+    sample_weight: ArrayInput | None = None,
+    criterion: Criterion = "likelihood",
 ) -> Numbers:
     """Return the relative gradient of the criterion at any B.
 
-    That is G with L((I + E) B) = L(B) + <G, E> + O(E²), of complex matrices the real part of the
-    inner product; for the likelihood its diagonal is zero.
+    The relative gradient G is defined by L((I + E) B) = L(B) + <G, E> + O(E²), where the inner
+    product is the real part for complex matrices. For the likelihood its diagonal is zero.
 
     Parameters
     ----------
     C : array-like, shape (n, p, p)
-        The matrices.
+        Matrices.
     B : array-like, shape (p, p)
-        Where. It is not rescaled, and G depends on the scale of its rows.
-    weights : array-like, shape (n,), optional
-        How much each matrix counts.
+        Filters, one per row. They are not rescaled, and G depends on their scale.
+    sample_weight : array-like, shape (n,), optional
+        Weight of each matrix (default: equal weights).
     criterion : {"likelihood", "frobenius", "least-squares"}
-        As in :func:`codiag.diagonalize`.
+        Criterion, as in :func:`codiag.diagonalize`.
 
     Returns
     -------
@@ -348,31 +373,31 @@ def gradient(
     array([[0. , 0.5],
            [1. , 0. ]])
     """
-    return _criterion(C, B, weights, criterion)[1]
+    return _criterion(C, B, sample_weight, criterion)[1]
 
 
 def _criterion(
-    C: ArrayLike, B: ArrayLike, weights: ArrayLike | None, name: str
+    C: ArrayInput, B: ArrayInput, weights: ArrayInput | None, name: str
 ) -> tuple[float, Numbers]:
     data, vector = matrix_set(C), weight_vector(weights)
-    data, b = alike(data, matrix(B, "B"))
-    return _core.criterion(data, b, vector, name, usable_threads(None))
+    data, b = same_type(data, matrix(B, "B"))
+    return _core.criterion(data, b, vector, name, usable_n_jobs(None))
 
 
-def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
-    """Return Amari's distance of B A to a scaled permutation.
+def amari_distance(B: ArrayInput, A: ArrayInput) -> float:
+    """Return the Amari distance of B A to a scaled permutation.
 
     Parameters
     ----------
     B : array-like, shape (p, p)
-        The filters found.
+        Estimated filters, one per row.
     A : array-like, shape (p, p)
-        The true mixing.
+        True mixing matrix.
 
     Returns
     -------
     float
-        0 if B inverts A up to order, scale and phase, at most 1.
+        From 0, if B inverts A up to order, scale and phase, to 1.
 
     Examples
     --------
@@ -380,4 +405,4 @@ def amari_distance(B: ArrayLike, A: ArrayLike) -> float:
     >>> codiag.amari_distance([[0, 2], [3, 0]], [[1, 0], [0, 1]])
     0.0
     """
-    return _core.amari_distance(*alike(matrix(B, "B"), matrix(A, "A")))
+    return _core.amari_distance(*same_type(matrix(B, "B"), matrix(A, "A")))

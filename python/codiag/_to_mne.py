@@ -1,4 +1,4 @@
-"""A separation as MNE's own ICA."""
+"""Conversion of a separation to MNE's ICA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._input import Floats
+from ._typing import Floats
 
 
 def as_ica(
@@ -15,7 +15,7 @@ def as_ica(
     patterns: Floats,
     *,
     scale: Floats,
-    kept_variance: float,
+    explained_variance_ratio: float,
     info: Any,
     method: str,
     settings: dict[str, Any],
@@ -25,11 +25,11 @@ def as_ica(
 ) -> Any:
     """Return a fitted ``mne.preprocessing.ICA`` with these sources.
 
-    MNE's sources are U P (x / w - m): channels in units w of their own, less a mean m; principal
-    components P, of which the first are those separated; and the unmixing U. Ours are B x, so m is
-    0, and w are the units in which the channels counted when the components were found: only in
-    these do the patterns A lie in the span of P, so that U's inverse gives them. The other rows of
-    P complete the basis: what is not separated passes through ``apply``.
+    MNE's sources are U P (x / w - m), with a unit w and a mean m for each channel, principal
+    components P and the unmixing matrix U. Those of codiag are B x. So m is 0, and w are the units
+    of the principal component analysis, because only in these do the patterns A lie in the span of
+    the first rows of P. The other rows complete the basis, so that ``apply`` keeps the part outside
+    of the components.
     """
     import mne
 
@@ -38,18 +38,21 @@ def as_ica(
     scaled = patterns / units[:, None]
     left, singular, _ = np.linalg.svd(scaled, full_matrices=True)
     unmixing = (filters * units) @ left[:, :r]
-    # The variance of each component: sources have unit power. Of the rest only the sum is known.
+    # Variances of the components, of sources of unit power. For the rest only the sum is known.
     variances = np.empty(p)
     variances[:r] = singular**2
-    rest = max(0.0, 1 / kept_variance - 1) * variances[:r].sum() if kept_variance > 0 else 0.0
+    rest = (
+        max(0.0, 1 / explained_variance_ratio - 1) * variances[:r].sum()
+        if explained_variance_ratio > 0
+        else 0.0
+    )
     variances[r:] = rest / max(1, p - r)
 
     # A single component cannot be asked for by number.
     ica = mne.preprocessing.ICA(n_components=r if r > 1 else None, method="infomax")
     ica.method = method
     ica.fit_params = settings
-    # Projections that were applied have been; applied again, to the channels picked alone, they
-    # would change the sources.
+    # Projections that were applied to all channels must not be applied again to those picked.
     info = info.copy()
     with info._unlock():
         info["projs"] = []

@@ -1,37 +1,51 @@
-"""The data sets of Ablin, Cardoso & Gramfort (2019): two generators and MEG covariances."""
+"""Data sets of Ablin, Cardoso & Gramfort (2019): synthetic matrices and MEG covariances."""
 
 from __future__ import annotations
 
+from typing import Literal
+
+import numpy as np
+
 from . import _core
-from ._input import Floats, Numbers
+from ._keywords import suggests_keywords
+from ._random import seed_of
+from ._typing import Floats, Numbers
 
 __all__ = ["synthetic", "meg"]
 
 
+@suggests_keywords
 def synthetic(
-    n: int, p: int, sigma: float = 0.1, seed: int = 0, *, complex: bool = False
+    n: int,
+    p: int,
+    sigma: float = 0.1,
+    random_state: int | np.random.Generator | None = 0,
+    *,
+    complex: bool = False,
 ) -> tuple[Numbers, Numbers]:
-    """Return the paper's experiments (a), ``sigma=0``, and (b), ``sigma=0.1``.
+    """Return the matrices of the paper's experiment (a), ``sigma=0``, or (b), ``sigma=0.1``.
 
     C[i] = A diag(uniform) A' + sigma² R R', with standard normal entries of A and R.
 
     Parameters
     ----------
     n, p : int
-        The number of matrices and their size.
+        Number of matrices and their size.
     sigma : float
-        The standard deviation of the noise; without noise the set can be diagonalized exactly.
-    seed : int
-        Chooses the numbers; the same in the Rust library and the program.
+        Standard deviation of the noise (default 0.1). Without noise the set can be diagonalized
+        exactly.
+    random_state : int, numpy Generator or None
+        Seed of the random numbers (default 0), which are those of the Rust library and the program
+        for an equal seed. A Generator draws the seed; None takes a different one in each call.
     complex : bool
-        Whether the entries of A and R are complex, and the matrices Hermitian.
+        Whether the entries of A and R are complex, and the matrices Hermitian (default False).
 
     Returns
     -------
     C : ndarray, shape (n, p, p)
-        The matrices.
+        Matrices.
     A : ndarray, shape (p, p)
-        The mixing: its inverse diagonalizes the noiseless set.
+        Mixing matrix, whose inverse diagonalizes the set without noise.
 
     Examples
     --------
@@ -43,22 +57,21 @@ def synthetic(
     if n < 1 or p < 1:
         raise ValueError(f"n and p must be at least 1, got n={n}, p={p}")
     if not 0 <= sigma < float("inf"):
-        raise ValueError(f"sigma must be a number that is not negative, got {sigma}")
-    if seed < 0:
-        raise ValueError(f"seed must not be negative, got {seed}")
-    return _core.synthetic_set(n, p, sigma, seed, complex)
+        raise ValueError(f"sigma must be finite and not negative, got {sigma}")
+    return _core.synthetic_set(n, p, sigma, seed_of(random_state), complex)
 
 
-def meg(sensors: str = "magnetometers") -> Floats:
-    """Return the covariances of experiment (c).
+@suggests_keywords
+def meg(sensors: Literal["magnetometers", "gradiometers"] = "magnetometers") -> Floats:
+    """Return the covariances of the paper's experiment (c).
 
-    They are of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal
+    They are those of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal
     components of unit variance (from MNE-Python's test data, BSD-3-Clause).
 
     Parameters
     ----------
     sensors : {"magnetometers", "gradiometers"}
-        Which.
+        Type of the sensors (default "magnetometers").
 
     Returns
     -------

@@ -1,4 +1,4 @@
-//! A solve of a set whose parts are held elsewhere. Questions and answers pass through Python as
+//! A solve of a set whose parts are held by workers. Requests and responses pass through Python as
 //! bytes.
 
 use std::sync::{Mutex, PoisonError};
@@ -12,88 +12,91 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::answer::Answered;
-use crate::convert::{Square, matrix_from, matrix_to};
+use crate::convert::{MatrixArg, matrix_from, matrix_to};
 use crate::errors::bad_input;
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
+use crate::result::{ResultScalar, SolveResult};
 
-/// Solves for a set in parts, which have described themselves. `ask` puts a question to all parts and
-/// returns their answers in order; `mean` is that of the whole set before its reduction, if it was
+/// Solves for a set in parts, given their descriptions. `send` sends a request to all parts and
+/// returns their responses in order; `mean` is that of the whole set before its reduction, if it is
 /// reduced.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
-pub fn solve_parts<'py>(
-    py: Python<'py>,
-    ask: Py<PyAny>,
+pub fn solve_parts(
+    py: Python<'_>,
+    send: Py<PyAny>,
     parts: Vec<PyBackedBytes>,
-    mean: Option<Square<'py>>,
-    options: &Bound<'py, PyDict>,
+    mean: Option<MatrixArg<'_>>,
+    options: &Bound<'_, PyDict>,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let options = Options::from_dict(options)?;
-    let asking = ThroughPython {
-        ask,
+    let workers = PythonWorkers {
+        send,
         raised: Mutex::new(None),
     };
     let complex = parts.first().is_some_and(|part| is_complex(part));
     match mean {
         None if complex => {
-            let set = ClusterSet::complex(&asking, &parts, None);
-            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+            let set = ClusterSet::complex(&workers, &parts, None);
+            solve_set(py, set.map_err(bad_input)?, &workers, &options, callback)
         }
         None => {
-            let set = ClusterSet::new(&asking, &parts, None);
-            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+            let set = ClusterSet::new(&workers, &parts, None);
+            solve_set(py, set.map_err(bad_input)?, &workers, &options, callback)
         }
-        Some(Square::Complex(mean)) => {
-            let set = ClusterSet::complex(&asking, &parts, Some(reduction(&mean, &options)?));
-            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        Some(MatrixArg::Complex(mean)) => {
+            let set = ClusterSet::complex(&workers, &parts, Some(reduction(&mean, &options)?));
+            solve_set(py, set.map_err(bad_input)?, &workers, &options, callback)
         }
-        Some(Square::Real(mean)) => {
-            let set = ClusterSet::new(&asking, &parts, Some(reduction(&mean, &options)?));
-            solve_set(py, set.map_err(bad_input)?, &asking, &options, callback)
+        Some(MatrixArg::Real(mean)) => {
+            let set = ClusterSet::new(&workers, &parts, Some(reduction(&mean, &options)?));
+            solve_set(py, set.map_err(bad_input)?, &workers, &options, callback)
         }
     }
 }
 
-fn solve_set<'py, T: Answered>(
-    py: Python<'py>,
-    set: ClusterSet<'_, ThroughPython, T>,
-    asking: &ThroughPython,
+fn solve_set<T: ResultScalar>(
+    py: Python<'_>,
+    set: ClusterSet<'_, PythonWorkers, T>,
+    workers: &PythonWorkers,
     options: &Options,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let mut set = set.with_n_jobs(options.set.n_jobs);
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = py.detach(|| {
-        let answer = codiag::diagonalize_with_backend(&mut set, &options.settings, &mut watch)?;
-        Ok((answer, set.summary().constant))
+        let result = codiag::diagonalize_with_backend(&mut set, &options.settings, &mut watch)?;
+        Ok((result, set.summary().constant))
     });
-    let mut raised = asking.raised.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut raised = workers
+        .raised
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(raised) = raised.take() {
-        // The checkpoint is written all the same, as well as it can be.
+        // Try to write the checkpoint.
         let _ = watch.finish();
         return Err(raised);
     }
-    finished(py, watch, solved, clock.elapsed())
+    finished(watch, solved, clock.elapsed())
 }
 
-/// The filters to which a set with this mean is reduced.
+/// The filters that reduce a set with this mean.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn reducing_filters<'py>(
-    mean: Square<'py>,
+    mean: MatrixArg<'py>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, options) = (options.py(), Options::from_dict(options)?);
     Ok(match mean {
-        Square::Real(mean) => {
+        MatrixArg::Real(mean) => {
             matrix_to(py, reduction(&mean, &options)?.filters().clone())?.into_any()
         }
-        Square::Complex(mean) => {
+        MatrixArg::Complex(mean) => {
             matrix_to(py, reduction(&mean, &options)?.filters().clone())?.into_any()
         }
     })
@@ -107,21 +110,21 @@ fn reduction<T: Scalar + Element>(
     Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
-/// Puts questions through Python.
-struct ThroughPython {
-    ask: Py<PyAny>,
-    /// What was raised instead of an answer.
+/// Workers that are reached through Python.
+struct PythonWorkers {
+    send: Py<PyAny>,
+    /// Exception raised instead of a response.
     raised: Mutex<Option<PyErr>>,
 }
 
-impl SendRequests for ThroughPython {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let asked = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
-            let answers = self.ask.call1(py, (PyBytes::new(py, question),))?;
-            let answers: Vec<PyBackedBytes> = answers.extract(py)?;
-            Ok(answers.iter().map(|answer| answer.to_vec()).collect())
+impl SendRequests for PythonWorkers {
+    fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let responses = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
+            let responses = self.send.call1(py, (PyBytes::new(py, request),))?;
+            let responses: Vec<PyBackedBytes> = responses.extract(py)?;
+            Ok(responses.iter().map(|response| response.to_vec()).collect())
         });
-        asked.map_err(|raised| {
+        responses.map_err(|raised| {
             let error = Error::external(raised.to_string());
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
             error

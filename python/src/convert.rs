@@ -1,4 +1,4 @@
-//! Between NumPy and the library.
+//! Conversion between NumPy's arrays and matrices of the library.
 
 use codiag::{Matrix, Scalar, c64};
 use numpy::ndarray::{Array2, Array3, Dimension};
@@ -9,27 +9,27 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Real or complex matrices, an array that Python has found to be (n, p, p).
+/// Real or complex matrices, an array whose shape (n, p, p) the Python code has checked.
 #[derive(FromPyObject)]
-pub enum Cube<'py> {
+pub enum MatrixStack<'py> {
     Real(PyReadonlyArray3<'py, f64>),
     Complex(PyReadonlyArray3<'py, c64>),
 }
 
 /// A real or complex matrix.
 #[derive(FromPyObject)]
-pub enum Square<'py> {
+pub enum MatrixArg<'py> {
     Real(PyReadonlyArray2<'py, f64>),
     Complex(PyReadonlyArray2<'py, c64>),
 }
 
-/// One of two, as the matrices are real or complex.
+/// One of two variants, for real or complex matrices.
 pub enum Either<R, C> {
     Real(R),
     Complex(C),
 }
 
-/// The same expression of either.
+/// Evaluates an expression for either variant.
 macro_rules! either {
     ($value:expr, $inner:ident => $result:expr) => {
         match $value {
@@ -40,13 +40,13 @@ macro_rules! either {
 }
 pub(crate) use either;
 
-/// n and p of an array that Python has found to be (n, p, p).
+/// n and p of an array of shape (n, p, p).
 pub fn shape<T: Element>(c: &PyReadonlyArray3<'_, T>) -> (usize, usize) {
     (c.shape()[0], c.shape()[1])
 }
 
-/// An array that can be read in place: a copy, if it came over a network into the midst of a buffer
-/// and is not aligned.
+/// An array that can be read in place: a copy if it is not aligned, as arrays in network buffers
+/// may be.
 pub fn in_place<'py, T: Element, D: Dimension>(
     array: &PyReadonlyArray<'py, T, D>,
 ) -> PyResult<PyReadonlyArray<'py, T, D>> {
@@ -59,15 +59,14 @@ pub fn in_place<'py, T: Element, D: Dimension>(
 
 /// A copy of a small matrix.
 pub fn matrix_from<T: Scalar + Element>(array: &PyReadonlyArray2<'_, T>) -> PyResult<Matrix<T>> {
+    let array = in_place(array)?;
     let &[rows, columns] = array.shape() else {
         return Err(PyValueError::new_err("expected a matrix"));
     };
-    // Row after row, however the array lies in memory.
-    let numbers = array.as_array().iter().copied().collect();
-    Ok(Matrix::from_rows(rows, columns, numbers))
+    Ok(Matrix::from_rows(rows, columns, array.as_slice()?.to_vec()))
 }
 
-/// A matrix as an array, without a copy.
+/// Converts a matrix to an array without copying.
 pub fn matrix_to<T: Scalar + Element>(
     py: Python<'_>,
     matrix: Matrix<T>,
@@ -78,7 +77,7 @@ pub fn matrix_to<T: Scalar + Element>(
     Ok(array.into_pyarray(py))
 }
 
-/// n matrices as an array (n, p, p), without a copy.
+/// Converts n matrices to an array (n, p, p) without copying.
 pub fn cube<T: Scalar + Element>(
     py: Python<'_>,
     (n, p): (usize, usize),

@@ -13,30 +13,30 @@ use codiag::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::Answered;
 use crate::errors::bad_input;
 use crate::finished;
 use crate::observer::Watch;
 use crate::options::Options;
+use crate::result::{ResultScalar, SolveResult};
 
-/// Where numbers lie in a file that is no .npy: offset, NumPy's name of their type, n, p.
+/// Layout of a file that is not .npy: offset, NumPy's name of the type, n, p.
 type Layout = (u64, String, usize, usize);
 
-/// Solves one problem whose matrices are in a file, within a budget of memory; in memory if there
-/// is none, or room for all. `progress` is called with bytes read, bytes to read and seconds.
+/// Solves one problem whose matrices are in a file: in memory without a limit of memory, or if they
+/// fit. `progress` is called with bytes read, bytes to read and seconds.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // called by one function alone
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
-pub fn solve_file<'py>(
-    py: Python<'py>,
+pub fn solve_file(
+    py: Python<'_>,
     path: PathBuf,
     layout: Option<Layout>,
-    memory: Option<&Bound<'py, PyAny>>,
+    memory: Option<&Bound<'_, PyAny>>,
     weights: Option<Vec<f64>>,
-    options: &Bound<'py, PyDict>,
+    options: &Bound<'_, PyDict>,
     callback: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let options = Options::from_dict(options)?;
     let memory = memory.map(budget).transpose()?;
     let file = match layout {
@@ -51,57 +51,57 @@ pub fn solve_file<'py>(
     let clock = Instant::now();
     let memory = memory.filter(|memory| file.in_memory() > *memory);
     let for_set = options.for_set(weights);
-    // Which of the four it is decides the type of the answer.
-    let fields = if file.is_complex() {
+    // Real or complex, in memory or on disk.
+    let result = if file.is_complex() {
         let mut watch = Watch::new(callback, &options);
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_complex_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::complex_watched(file, memory, &for_set, watcher)?;
+                let mut set = OnDisk::complex_with_observer(file, memory, &for_set, watcher)?;
                 solve_working(&mut set, &options, &mut watch)
             }
         });
-        finished(py, watch, solved, clock.elapsed())
+        finished(watch, solved, clock.elapsed())
     } else {
         let mut watch = Watch::new(callback, &options);
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::new_watched(file, memory, &for_set, watcher)?;
+                let mut set = OnDisk::new_with_observer(file, memory, &for_set, watcher)?;
                 solve_working(&mut set, &options, &mut watch)
             }
         });
-        finished(py, watch, solved, clock.elapsed())
+        finished(watch, solved, clock.elapsed())
     };
-    // What the watcher met comes before what the solve made of it.
+    // An exception raised by the watcher takes precedence over the error it caused.
     match raised.into_inner().ok().flatten() {
         Some(error) => Err(error),
-        None => fields,
+        None => result,
     }
 }
 
-/// An answer, and the set's mean of log det.
+/// A result, and the set's weighted mean of log det.
 type Solved<T> = Result<(Diagonalization<T>, f64), Error>;
 
-fn solve_set<T: Answered>(
+fn solve_set<T: ResultScalar>(
     set: &MatrixSet<T>,
     options: &Options,
     watch: &mut Watch<T>,
 ) -> Solved<T> {
-    let answer = diagonalize_with(set, &options.settings, watch)?;
-    Ok((answer, set.constant()))
+    let result = diagonalize_with(set, &options.settings, watch)?;
+    Ok((result, set.constant()))
 }
 
-fn solve_working<T: Answered>(
+fn solve_working<T: ResultScalar>(
     set: &mut dyn Backend<T>,
     options: &Options,
     watch: &mut Watch<T>,
 ) -> Solved<T> {
-    let answer = codiag::diagonalize_with_backend(set, &options.settings, watch)?;
-    Ok((answer, set.summary().constant))
+    let result = codiag::diagonalize_with_backend(set, &options.settings, watch)?;
+    Ok((result, set.summary().constant))
 }
 
-/// Looks for signals and shows how far a pass has come.
+/// Checks for signals and reports the progress of a data pass.
 fn follow(
     reading: &ReadProgress,
     progress: Option<&Py<PyAny>>,

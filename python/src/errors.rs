@@ -1,4 +1,4 @@
-//! Errors of the library as Python's exceptions.
+//! Conversion of the library's errors to Python's exceptions.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::option_names::Keywords;
 
 const SOLVE: Keywords = Keywords {
-    given_matrix: "the start",
+    given_matrix: "init",
 };
 const POINT: Keywords = Keywords { given_matrix: "B" };
 
@@ -21,7 +21,7 @@ pub fn bad_input(error: Error) -> PyErr {
     exception(&error, error.render(&SOLVE))
 }
 
-/// The exception for an error of a function that takes a matrix B, which is not a start.
+/// The exception for an error of a function that takes a matrix B.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn bad_point(error: Error) -> PyErr {
     exception(&error, error.render(&POINT))
@@ -43,18 +43,18 @@ fn exception(error: &Error, message: String) -> PyErr {
             NpyError::Complex { .. } | NpyError::Records | NpyError::UnknownNumbers { .. },
         ) => PyTypeError::new_err(message),
         Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
-        // Nothing that a caller has given is wrong.
-        Error::Answer { .. } | Error::Question | Error::External(_) | Error::Interrupted => {
-            PyRuntimeError::new_err(message)
-        }
+        // Not caused by the arguments.
+        Error::InvalidResponse { .. }
+        | Error::InvalidRequest
+        | Error::External(_)
+        | Error::Interrupted => PyRuntimeError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }
 
-/// An `OSError`, of the class that Python itself chooses for what the system says.
+/// An `OSError` of the subclass that Python chooses for the error number.
 pub(crate) fn system_error(error: &std::io::Error, path: Option<&Path>) -> PyErr {
-    // An error that has passed through other hands may have lost its number, which is the same on all
-    // systems for these.
+    // A converted error may have lost its number. These numbers are equal on all systems.
     let code = error.raw_os_error().or(match error.kind() {
         ErrorKind::NotFound => Some(2),
         ErrorKind::PermissionDenied => Some(13),
@@ -68,14 +68,14 @@ pub(crate) fn system_error(error: &std::io::Error, path: Option<&Path>) -> PyErr
         let path = path.map_or(String::new(), |path| format!("{}: ", path.display()));
         return PyOSError::new_err(format!("{path}{error}"));
     };
-    let said = Python::attach(|py| -> PyResult<String> {
+    let text = Python::attach(|py| -> PyResult<String> {
         py.import("os")?
             .call_method1("strerror", (code,))?
             .extract()
     });
-    let said = said.unwrap_or_else(|_| error.to_string());
+    let text = text.unwrap_or_else(|_| error.to_string());
     match path {
-        Some(path) => PyOSError::new_err((code, said, path.as_os_str().to_owned())),
-        None => PyOSError::new_err((code, said)),
+        Some(path) => PyOSError::new_err((code, text, path.as_os_str().to_owned())),
+        None => PyOSError::new_err((code, text)),
     }
 }

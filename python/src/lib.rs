@@ -1,7 +1,6 @@
 //! The extension module `codiag._core`: conversion between NumPy and the library, release of the
 //! interpreter's lock, errors and signals. Nothing numeric happens here.
 
-mod answer;
 mod cluster;
 mod convert;
 mod disk;
@@ -15,6 +14,7 @@ mod part;
 mod program;
 mod report;
 mod resample;
+mod result;
 mod signals;
 mod tracker;
 
@@ -30,93 +30,88 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use answer::{Answered, measured};
-use convert::{Cube, Square, cube, matrix_from, matrix_to, shape};
+use convert::{MatrixArg, MatrixStack, cube, matrix_from, matrix_to, shape};
 use errors::{bad_input, bad_point};
 use observer::Watch;
 use options::Options;
+use result::{ResultScalar, SolveResult};
 
-/// Solves one problem; returns the attributes of a result by name.
+/// Solves one problem whose matrices are in memory.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
-fn solve<'py>(
-    c: Cube<'py>,
+fn solve(
+    c: MatrixStack<'_>,
     weights: Option<Vec<f64>>,
-    options: &Bound<'py, PyDict>,
+    options: &Bound<'_, PyDict>,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let options = Options::from_dict(options)?;
     match c {
-        Cube::Real(c) => solve_array(&c, weights, &options, callback),
-        Cube::Complex(c) => solve_array(&c, weights, &options, callback),
+        MatrixStack::Real(c) => solve_array(&c, weights, &options, callback),
+        MatrixStack::Complex(c) => solve_array(&c, weights, &options, callback),
     }
 }
 
-fn solve_array<'py, T: Answered>(
-    c: &PyReadonlyArray3<'py, T>,
+fn solve_array<T: ResultScalar>(
+    c: &PyReadonlyArray3<'_, T>,
     weights: Option<Vec<f64>>,
     options: &Options,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let (n, p) = shape(c);
     let data = c.as_slice()?;
     let mut watch = Watch::new(callback, options);
     let clock = Instant::now();
     let solved = c.py().detach(|| {
-        // Without a reduction, what the solve takes is known before the set is made.
+        // Without a reduction, the memory needed is known before the set is made.
         if options.set.n_components == Rank::Full {
             MatrixSet::<T>::check_memory(n, p)?;
         }
         let set = MatrixSet::with_options(data, n, p, &options.for_set(weights))?;
-        let answer = diagonalize_with(&set, &options.settings, &mut watch)?;
-        Ok((answer, set.constant()))
+        let result = diagonalize_with(&set, &options.settings, &mut watch)?;
+        Ok((result, set.constant()))
     });
-    finished(c.py(), watch, solved, clock.elapsed())
+    finished(watch, solved, clock.elapsed())
 }
 
-/// The fields of a result by name, from an answer and the set's mean of log det; or what was raised
-/// on the way to it.
-fn finished<T: Answered>(
-    py: Python<'_>,
+/// The result of a solve, given the solver's result and the set's weighted mean of log det; or the
+/// error that ended it.
+fn finished<T: ResultScalar>(
     watch: Watch<T>,
     solved: Result<(Diagonalization<T>, f64), Error>,
     elapsed: Duration,
-) -> PyResult<Bound<'_, PyDict>> {
+) -> PyResult<SolveResult> {
     let iterates = watch.finish()?;
-    let (answer, mean_log_det) = solved.map_err(bad_input)?;
-    let fields = measured(py, answer, elapsed.as_secs_f64(), mean_log_det)?;
-    if let Some(iterates) = iterates {
-        let iterates: PyResult<Vec<_>> = iterates.into_iter().map(|b| matrix_to(py, b)).collect();
-        fields.set_item("iterates", iterates?)?;
-    }
-    Ok(fields)
+    let (found, mean_log_det) = solved.map_err(bad_input)?;
+    let result = SolveResult::new(found);
+    Ok(result.with_details(elapsed.as_secs_f64(), mean_log_det, iterates))
 }
 
 /// The loss and the relative gradient at B, which is complex if the matrices are.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 fn criterion<'py>(
     py: Python<'py>,
-    c: Cube<'py>,
-    b: Square<'py>,
+    c: MatrixStack<'py>,
+    b: MatrixArg<'py>,
     weights: Option<Vec<f64>>,
     name: &str,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> PyResult<(f64, Bound<'py, PyAny>)> {
     let criterion: Criterion = name.parse().map_err(bad_input)?;
     let options = SetOptions::default()
         .weights(weights)
         .criterion(criterion)
-        .n_jobs(threads);
+        .n_jobs(n_jobs);
     match (c, b) {
-        (Cube::Real(c), Square::Real(b)) => criterion_at(py, &c, &b, &options),
-        (Cube::Complex(c), Square::Complex(b)) => criterion_at(py, &c, &b, &options),
-        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+        (MatrixStack::Real(c), MatrixArg::Real(b)) => criterion_at(py, &c, &b, &options),
+        (MatrixStack::Complex(c), MatrixArg::Complex(b)) => criterion_at(py, &c, &b, &options),
+        _ => Err(PyTypeError::new_err(MIXED_TYPES)),
     }
 }
 
-/// Python has brought both to one type.
-const NOT_ALIKE: &str = "expected two real or two complex arrays";
+/// Raised if the Python code has not converted both arrays to one type.
+const MIXED_TYPES: &str = "expected two real or two complex arrays";
 
 fn criterion_at<'py, T: Scalar + Element>(
     py: Python<'py>,
@@ -134,14 +129,16 @@ fn criterion_at<'py, T: Scalar + Element>(
     Ok((here.loss, matrix_to(py, here.gradient)?.into_any()))
 }
 
-/// Amari's distance of B A to a scaled permutation.
+/// Amari distance of B A to a scaled permutation.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
-fn amari_distance(b: Square<'_>, a: Square<'_>) -> PyResult<f64> {
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+fn amari_distance(b: MatrixArg<'_>, a: MatrixArg<'_>) -> PyResult<f64> {
     match (b, a) {
-        (Square::Real(b), Square::Real(a)) => distance(&matrix_from(&b)?, &matrix_from(&a)?),
-        (Square::Complex(b), Square::Complex(a)) => distance(&matrix_from(&b)?, &matrix_from(&a)?),
-        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+        (MatrixArg::Real(b), MatrixArg::Real(a)) => distance(&matrix_from(&b)?, &matrix_from(&a)?),
+        (MatrixArg::Complex(b), MatrixArg::Complex(a)) => {
+            distance(&matrix_from(&b)?, &matrix_from(&a)?)
+        }
+        _ => Err(PyTypeError::new_err(MIXED_TYPES)),
     }
 }
 
@@ -158,7 +155,7 @@ fn distance<T: Scalar>(b: &Matrix<T>, a: &Matrix<T>) -> PyResult<f64> {
     Ok(synthetic::amari_distance(b, a))
 }
 
-/// The paper's synthetic matrices and the mixing that made them, or complex ones of their kind.
+/// Synthetic matrices of the paper, real or complex, and their mixing matrix.
 #[pyfunction]
 fn synthetic_set(
     py: Python<'_>,
@@ -185,7 +182,7 @@ fn synthetic_arrays<T: Scalar + Element>(
     Ok((data.into_any(), matrix_to(py, made.mixing)?.into_any()))
 }
 
-/// The MEG covariances.
+/// MEG covariances.
 #[pyfunction]
 fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>> {
     let sensors = if magnetometers {
@@ -200,13 +197,11 @@ fn meg(py: Python<'_>, magnetometers: bool) -> PyResult<Bound<'_, PyArray3<f64>>
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::answer::Answer;
-    #[pymodule_export]
     use super::cluster::{reducing_filters, solve_parts};
     #[pymodule_export]
     use super::disk::solve_file;
     #[pymodule_export]
-    use super::files::{copy_whole, try_place, write_whole};
+    use super::files::{check_writable, copy_file, write_file};
     #[pymodule_export]
     use super::many::solve_many;
     #[pymodule_export]
@@ -218,9 +213,11 @@ mod _core {
     #[pymodule_export]
     use super::resample::{check_resamples, resample};
     #[pymodule_export]
+    use super::result::SolveResult;
+    #[pymodule_export]
     use super::signals::{
-        apply, cospectra, cross_spectra, cumulants, drift_share, epoch_covariances, find_artifacts,
-        lagged_covariances, remove, segment_covariances, separate,
+        apply, cospectra, cross_spectra, cumulants, drift_fraction, epoch_covariances,
+        find_artifacts, lagged_covariances, remove, segment_covariances, separate,
     };
     #[pymodule_export]
     use super::tracker::Tracker;

@@ -10,13 +10,13 @@ use codiag::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::results;
-use crate::convert::{Cube, shape};
+use crate::convert::{MatrixStack, shape};
 use crate::errors::bad_set;
 use crate::observer::SIGNAL_INTERVAL;
 use crate::options::Options;
+use crate::result::SolveResult;
 
-/// One of the problems, borrowed from its array.
+/// One problem, borrowed from its array.
 struct Problem<'a> {
     data: Data<'a>,
     n: usize,
@@ -29,22 +29,17 @@ enum Data<'a> {
     Complex(&'a [c64]),
 }
 
-enum Answer {
-    Real(Diagonalization),
-    Complex(Diagonalization<c64>),
-}
-
-/// Solves all problems, each on one thread, so that an answer does not depend on how many run at a
-/// time. `threads` says how many may; all of the machine's if None.
+/// Solves all problems, each on one thread, so that a result does not depend on how many run at a
+/// time. At most `n_jobs` run at a time (None: all hardware threads).
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
-pub fn solve_many<'py>(
-    py: Python<'py>,
-    sets: Vec<Cube<'py>>,
+pub fn solve_many(
+    py: Python<'_>,
+    sets: Vec<MatrixStack<'_>>,
     weights: Vec<Option<Vec<f64>>>,
-    options: &Bound<'py, PyDict>,
-    threads: Option<usize>,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    options: &Bound<'_, PyDict>,
+    n_jobs: Option<usize>,
+) -> PyResult<Vec<SolveResult>> {
     let mut options = Options::from_dict(options)?;
     options.set.n_jobs = Some(1);
     let problems: PyResult<Vec<Problem<'_>>> = sets
@@ -52,8 +47,8 @@ pub fn solve_many<'py>(
         .zip(weights)
         .map(|(set, weights)| {
             let ((n, p), data) = match set {
-                Cube::Real(set) => (shape(set), Data::Real(set.as_slice()?)),
-                Cube::Complex(set) => (shape(set), Data::Complex(set.as_slice()?)),
+                MatrixStack::Real(set) => (shape(set), Data::Real(set.as_slice()?)),
+                MatrixStack::Complex(set) => (shape(set), Data::Complex(set.as_slice()?)),
             };
             Ok(Problem {
                 data,
@@ -64,70 +59,65 @@ pub fn solve_many<'py>(
         })
         .collect();
     let problems = problems?;
-    let solved = py.detach(|| solve_all(&problems, &options, threads))?;
-    let name = |(k, solved): (usize, Result<Answer, Error>)| match solved
-        .map_err(|error| bad_set(k, &error))?
-    {
-        Answer::Real(answer) => results(py, answer),
-        Answer::Complex(answer) => results(py, answer),
-    };
-    solved.into_iter().map(name).collect()
+    let solved = py.detach(|| solve_all(&problems, &options, n_jobs))?;
+    let result = |(k, solved): (usize, Result<_, _>)| solved.map_err(|error| bad_set(k, &error));
+    solved.into_iter().map(result).collect()
 }
 
-/// Some of the answers, each with the number of its problem.
-type Share = Vec<(usize, Result<Answer, Error>)>;
+/// Results, each with the number of its problem.
+type Solved = Vec<(usize, Result<SolveResult, Error>)>;
 
 /// Solves all problems, several at a time. The calling thread, which may be the interpreter's main
 /// thread, also looks for signals.
 fn solve_all(
     problems: &[Problem<'_>],
     options: &Options,
-    threads: Option<usize>,
-) -> PyResult<Share> {
-    let threads = threads.unwrap_or_else(rayon::current_num_threads);
-    let job = |k: usize, tell: &mut dyn FnMut(Option<()>) -> ControlFlow<()>| {
-        let tell = RefCell::new(tell);
-        let stop = || (*tell.borrow_mut())(None).is_break();
+    n_jobs: Option<usize>,
+) -> PyResult<Solved> {
+    let n_jobs = n_jobs.unwrap_or_else(rayon::current_num_threads);
+    let job = |k: usize, report: &mut dyn FnMut(Option<()>) -> ControlFlow<()>| {
+        let report = RefCell::new(report);
+        let stop = || (*report.borrow_mut())(None).is_break();
         (k, solve_one(&problems[k], options, &stop))
     };
     let signals = Signals::default();
     let mut observer = |_: Option<()>| {
-        if signals.have_come() {
+        if signals.are_pending() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     };
-    let (solved, _) = jobs::run(problems.len(), threads, &job, &mut observer);
+    let (solved, _) = jobs::run(problems.len(), n_jobs, &job, &mut observer);
     signals.raised.into_inner().map_or(Ok(solved), Err)
 }
 
-/// Looks for signals every few milliseconds.
+/// Checks for signals every few milliseconds.
 struct Signals {
-    looked: Cell<Instant>,
+    checked: Cell<Instant>,
     raised: RefCell<Option<PyErr>>,
 }
 
 impl Default for Signals {
     fn default() -> Self {
         Self {
-            looked: Cell::new(Instant::now()),
+            checked: Cell::new(Instant::now()),
             raised: RefCell::new(None),
         }
     }
 }
 
 impl Signals {
-    fn have_come(&self) -> bool {
-        if self.raised.borrow().is_none() && self.looked.get().elapsed() >= SIGNAL_INTERVAL {
-            self.looked.set(Instant::now());
+    fn are_pending(&self) -> bool {
+        if self.raised.borrow().is_none() && self.checked.get().elapsed() >= SIGNAL_INTERVAL {
+            self.checked.set(Instant::now());
             *self.raised.borrow_mut() = pending_signal().err();
         }
         self.raised.borrow().is_some()
     }
 }
 
-/// The exception of a signal that has come in.
+/// The exception of a pending signal.
 fn pending_signal() -> PyResult<()> {
     #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general enough
     Python::attach(|py| py.check_signals())
@@ -137,10 +127,10 @@ fn solve_one(
     problem: &Problem<'_>,
     options: &Options,
     stop: &dyn Fn() -> bool,
-) -> Result<Answer, Error> {
+) -> Result<SolveResult, Error> {
     Ok(match problem.data {
-        Data::Real(data) => Answer::Real(solve_data(problem, data, options, stop)?),
-        Data::Complex(data) => Answer::Complex(solve_data(problem, data, options, stop)?),
+        Data::Real(data) => SolveResult::new(solve_data(problem, data, options, stop)?),
+        Data::Complex(data) => SolveResult::new(solve_data(problem, data, options, stop)?),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What happens between two iterations: Ctrl-C, the caller's callback, stopping rules, checkpoints.
+//! Observer of a solve: Ctrl-C, the caller's callback, stopping rules, checkpoints.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use numpy::Element;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::value_to;
 use crate::convert::matrix_to;
 use crate::options::Options;
+use crate::result::value_to;
 
-/// How often signals are looked for. Asking needs the interpreter's lock, for which a busy thread
-/// can make us wait for milliseconds: iterations of microseconds must not pay that each time.
+/// Time between checks for signals. A check needs the interpreter's lock, which may take
+/// milliseconds if another thread is busy: too long for iterations of microseconds.
 pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Follows a solve on behalf of Python.
+/// Observer of a solve on behalf of Python.
 pub struct Watch<T = f64> {
     callback: Option<Py<PyAny>>,
     stop_decrement: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Watch<T = f64> {
     iterates: Option<Vec<Matrix<T>>>,
     show_iterates: bool,
     error: Option<PyErr>,
-    looked: Instant,
+    checked: Instant,
     checkpoint: Option<(Py<PyAny>, Checkpoint<T>)>,
 }
 
@@ -45,7 +45,7 @@ impl<T: Scalar + Element> Watch<T> {
         }
     }
 
-    /// Looks for nothing but signals.
+    /// An observer that only checks for signals.
     pub fn for_signals() -> Self {
         Self {
             callback: None,
@@ -54,12 +54,12 @@ impl<T: Scalar + Element> Watch<T> {
             iterates: None,
             show_iterates: false,
             error: None,
-            looked: Instant::now(),
+            checked: Instant::now(),
             checkpoint: None,
         }
     }
 
-    /// What was raised on the way becomes the solve's end.
+    /// Stores an exception, which ends the solve.
     fn or_stop(&mut self, asked: PyResult<bool>) -> bool {
         asked.unwrap_or_else(|raised| {
             self.error.get_or_insert(raised);
@@ -67,8 +67,8 @@ impl<T: Scalar + Element> Watch<T> {
         })
     }
 
-    /// Saves the best B, if it has not been saved yet. Returns what was raised on the way, or the
-    /// iterates if they were to be kept.
+    /// Saves the best B, if it has not been saved yet. Returns the iterates if they were kept, or
+    /// the first exception.
     pub fn finish(mut self) -> PyResult<Option<Vec<Matrix<T>>>> {
         if let Some((save, checkpoint)) = self.checkpoint.take()
             && let Some(best) = checkpoint.last()
@@ -79,10 +79,10 @@ impl<T: Scalar + Element> Watch<T> {
         self.error.map_or(Ok(self.iterates), Err)
     }
 
-    /// Whether the caller wants to stop.
+    /// Whether the callback stops the solve.
     fn ask(&mut self, py: Python<'_>, record: &Record, b: &Matrix<T>) -> PyResult<bool> {
         py.check_signals()?;
-        self.looked = Instant::now();
+        self.checked = Instant::now();
         let Some(callback) = &self.callback else {
             return Ok(false);
         };
@@ -97,7 +97,7 @@ impl<T: Scalar + Element> Watch<T> {
     }
 }
 
-/// Hands B to a function that saves it; the solve goes on.
+/// Calls a function that saves B; the solve continues.
 fn saved<T: Scalar + Element>(py: Python<'_>, save: &Py<PyAny>, b: &Matrix<T>) -> PyResult<bool> {
     save.call1(py, (matrix_to(py, b.clone())?,))?;
     Ok(false)
@@ -116,14 +116,14 @@ impl<T: Scalar + Element> Observer<T> for Watch<T> {
                 && (self.stop_decrement.is_some_and(by_decrement)
                     || self.stop_step.is_some_and(by_step));
         }
-        if self.callback.is_some() || self.looked.elapsed() >= SIGNAL_INTERVAL {
+        if self.callback.is_some() || self.checked.elapsed() >= SIGNAL_INTERVAL {
             let asked = Python::attach(|py| self.ask(py, record, b));
             stop |= self.or_stop(asked);
         }
         if let Some((save, checkpoint)) = &mut self.checkpoint
             && let Some(best) = checkpoint.update(record, b)
         {
-            // One that cannot be written is said now, not after hours of work.
+            // A checkpoint that cannot be written ends the solve immediately.
             let saved = Python::attach(|py| saved(py, save, best));
             stop |= self.or_stop(saved);
         }

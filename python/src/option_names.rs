@@ -1,26 +1,33 @@
-//! How Python writes the options that error messages name.
+//! Names of options in Python's error messages.
 
 use std::borrow::Cow;
 
 use codiag::error::{OptionNames, Setting};
 
-/// The keyword arguments of Python.
+/// Keyword arguments of Python.
 pub struct Keywords {
-    /// What a matrix B is called that the caller passes.
+    /// Name of a matrix B that the caller passes.
     pub given_matrix: &'static str,
 }
 
 impl OptionNames for Keywords {
     fn option(&self, setting: Setting) -> Cow<'static, str> {
         match setting {
-            Setting::Components => "n_components".into(),
-            Setting::Tol => "tol".into(),
+            Setting::Labels => "y".into(),
+            Setting::Weights => "sample_weight".into(),
             other => other.to_string().into(),
         }
     }
 
     fn with_value(&self, setting: Setting, value: &str) -> String {
         format!("{}={value}", self.option(setting))
+    }
+
+    fn choice(&self, setting: Setting, name: &str) -> Option<String> {
+        Some(match (setting, name) {
+            (Setting::Rank, "full") => "None".to_owned(),
+            _ => format!("{name:?}"),
+        })
     }
 
     fn switched_on(&self, setting: Setting) -> String {

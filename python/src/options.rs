@@ -1,4 +1,4 @@
-//! From the keyword arguments of Python to the settings of the library.
+//! Conversion of Python's keyword arguments to the settings of the library.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,21 +9,20 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyString};
 
-use crate::convert::{Square, matrix_from};
+use crate::convert::{MatrixArg, matrix_from};
 use crate::errors::bad_input;
 
-/// A dictionary of keyword arguments, which may leave out whatever stays at its default. One that
-/// nobody asks for is refused.
+/// A dictionary of keyword arguments, all optional. Unknown ones raise `TypeError`.
 pub struct Keywords<'py> {
-    /// Taken out of the dictionary once: to look each name up there would take longer, for it must be made an object first.
+    /// Extracted once, because a lookup in the dictionary would have to create a Python string.
     entries: Vec<Entry<'py>>,
 }
 
 struct Entry<'py> {
     name: PyBackedStr,
     value: Bound<'py, PyAny>,
-    /// Whether it has been asked for.
-    met: Cell<bool>,
+    /// Whether it was read.
+    is_read: Cell<bool>,
 }
 
 impl<'py> Keywords<'py> {
@@ -32,7 +31,7 @@ impl<'py> Keywords<'py> {
             Ok(Entry {
                 name: name.extract()?,
                 value,
-                met: Cell::new(false),
+                is_read: Cell::new(false),
             })
         };
         let entries: PyResult<_> = dict.iter().map(entry).collect();
@@ -42,11 +41,11 @@ impl<'py> Keywords<'py> {
     /// An entry; None if it is absent or None.
     pub fn any(&self, name: &str) -> Option<&Bound<'py, PyAny>> {
         let entry = self.entries.iter().find(|entry| *entry.name == *name)?;
-        entry.met.set(true);
+        entry.is_read.set(true);
         Some(&entry.value).filter(|value| !value.is_none())
     }
 
-    /// The same as a value of some type; if it is none, an error that names it.
+    /// The value of an entry; `TypeError` names an entry of another type.
     pub fn get<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: for<'b> FromPyObject<'b, 'py, Error: Into<PyErr>>,
@@ -57,11 +56,11 @@ impl<'py> Keywords<'py> {
         let extracted: Result<T, _> = value.extract();
         extracted.map(Some).map_err(|problem| {
             let problem: PyErr = problem.into();
-            PyTypeError::new_err(format!("{name}: {}", problem.value(value.py())))
+            wrong_type(name, value, &problem)
         })
     }
 
-    /// A number that cannot be negative.
+    /// An integer that is not negative.
     pub fn count(&self, name: &str) -> PyResult<Option<usize>> {
         let Some(value) = self.get::<i64>(name)? else {
             return Ok(None);
@@ -72,9 +71,9 @@ impl<'py> Keywords<'py> {
         Ok(Some(counted))
     }
 
-    /// Refuses what was not asked for.
+    /// Raises `TypeError` if an entry was not read.
     pub fn finish(self) -> PyResult<()> {
-        match self.entries.iter().find(|entry| !entry.met.get()) {
+        match self.entries.iter().find(|entry| !entry.is_read.get()) {
             None => Ok(()),
             Some(Entry { name, .. }) => Err(PyTypeError::new_err(format!(
                 "there is no option {:?}",
@@ -84,22 +83,41 @@ impl<'py> Keywords<'py> {
     }
 }
 
-/// All choices of a solve.
+/// The error for a value of the wrong type; `problem` is Python's own, if none is better.
+fn wrong_type(name: &str, value: &Bound<'_, PyAny>, problem: &PyErr) -> PyErr {
+    let shown = value.repr().map(|text| text.to_string());
+    let shown = shown.unwrap_or_else(|_| value.get_type().to_string());
+    let text = problem.value(value.py()).to_string();
+    let message = if text.contains("as an integer") {
+        format!("{name} must be an integer, got {shown}")
+    } else if text.contains("must be real number") {
+        format!("{name} must be a number, got {shown}")
+    } else if text.contains("cannot be cast as 'bool'") || text.contains("'bool'") {
+        format!("{name} must be True or False, got {shown}")
+    } else if text.contains("cannot be cast as 'str'") || text.contains("'str'") {
+        format!("{name} must be a string, got {shown}")
+    } else {
+        format!("{name}: {text}")
+    };
+    PyTypeError::new_err(message)
+}
+
+/// All options of a solve.
 pub struct Options {
     pub settings: Settings,
-    /// How the set is made, but for its weights.
+    /// Options of the set, except its weights.
     pub set: SetOptions,
-    /// Ends the solve when a sweep's decrement falls below this: the stopping rule of Pham's method
-    /// in other packages.
+    /// Threshold of the decrement of a sweep below which the solve ends: the stopping rule of
+    /// Pham's method in other packages.
     pub stop_decrement: Option<f64>,
-    /// Ends the solve when the largest sine of a sweep's rotations is at most this: the stopping rule
-    /// of Jacobi's method in other packages.
+    /// Threshold of the largest sine of a sweep's rotations at which the solve ends: the stopping
+    /// rule of Jacobi's method in other packages.
     pub stop_step: Option<f64>,
     /// Whether every B along the way is kept.
     pub keep_iterates: bool,
-    /// Whether the callback is shown B, too.
+    /// Whether the callback receives B, too.
     pub show_iterates: bool,
-    /// Called with B every so often.
+    /// Function called with B regularly, and the time between calls.
     pub checkpoint: Option<(Py<PyAny>, Duration)>,
 }
 
@@ -123,13 +141,13 @@ impl Options {
         })
     }
 
-    /// What concerns the set of matrices.
+    /// Options of the set of matrices.
     pub fn for_set(&self, weights: Option<Vec<f64>>) -> SetOptions {
         self.set.clone().weights(weights)
     }
 }
 
-/// What concerns a tracker, from a dictionary of its own.
+/// Settings of a tracker.
 pub fn tracker_settings(dict: &Bound<'_, PyDict>) -> PyResult<TrackerSettings> {
     let keywords = Keywords::new(dict)?;
     let Options { settings, set, .. } = Options::read(&keywords)?;
@@ -151,8 +169,8 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     if let Some(name) = keywords.get::<PyBackedStr>("method")? {
         settings.method = name.parse().map_err(bad_input)?;
     }
-    if let Some(start) = start(keywords)? {
-        settings.init = start;
+    if let Some(init) = init(keywords)? {
+        settings.init = init;
     }
     let flag = |name, default| -> PyResult<bool> { Ok(keywords.get(name)?.unwrap_or(default)) };
     let number = |name, default| -> PyResult<f64> { Ok(keywords.get(name)?.unwrap_or(default)) };
@@ -162,9 +180,9 @@ fn settings(keywords: &Keywords<'_>) -> PyResult<Settings> {
     settings.max_iter = count("max_iter", settings.max_iter)?;
     settings.lambda_min = number("lambda_min", settings.lambda_min)?;
     settings.max_halvings = count("max_halvings", settings.max_halvings)?;
-    settings.n_restarts = count("restarts", settings.n_restarts)?;
-    settings.n_resamples = count("stability", settings.n_resamples)?;
-    if let Some(name) = keywords.get::<PyBackedStr>("order")? {
+    settings.n_restarts = count("n_restarts", settings.n_restarts)?;
+    settings.n_resamples = count("n_resamples", settings.n_resamples)?;
+    if let Some(name) = keywords.get::<PyBackedStr>("sort_by")? {
         settings.sort_by = name.parse().map_err(bad_input)?;
     }
     settings.canonical = flag("canonical", settings.canonical)?;
@@ -177,23 +195,23 @@ fn set_options(keywords: &Keywords<'_>) -> PyResult<SetOptions> {
     if let Some(name) = keywords.get::<PyBackedStr>("criterion")? {
         options.criterion = name.parse().map_err(bad_input)?;
     }
-    options.n_components = rank(keywords)?;
+    options.n_components = n_components(keywords)?;
     options.shrinkage = keywords.get("shrinkage")?.unwrap_or(options.shrinkage);
     options.symmetrize = keywords.get("symmetrize")?.unwrap_or(options.symmetrize);
-    options.n_jobs = keywords.count("threads")?;
+    options.n_jobs = keywords.count("n_jobs")?;
     Ok(options)
 }
 
-fn start(keywords: &Keywords<'_>) -> PyResult<Option<Init>> {
-    let Some(value) = keywords.any("start") else {
+fn init(keywords: &Keywords<'_>) -> PyResult<Option<Init>> {
+    let Some(value) = keywords.any("init") else {
         return Ok(None);
     };
     if let Ok(name) = value.cast::<PyString>() {
         return name.to_cow()?.parse().map(Some).map_err(bad_input);
     }
     Ok(Some(match value.extract()? {
-        Square::Real(given) => Init::Given(matrix_from(&given)?),
-        Square::Complex(given) => Init::GivenComplex(matrix_from(&given)?),
+        MatrixArg::Real(given) => Init::Given(matrix_from(&given)?),
+        MatrixArg::Complex(given) => Init::GivenComplex(matrix_from(&given)?),
     }))
 }
 
@@ -207,15 +225,14 @@ fn checkpoint(keywords: &Keywords<'_>) -> PyResult<Option<(Py<PyAny>, Duration)>
     Ok(Some((save.clone().unbind(), every)))
 }
 
-/// To what dimension the set is reduced.
-fn rank(keywords: &Keywords<'_>) -> PyResult<Rank> {
-    let choices = || "rank must be \"full\", \"auto\" or a number from 1 to p";
-    let Some(value) = keywords.any("rank") else {
+/// Dimension to which the set is reduced.
+fn n_components(keywords: &Keywords<'_>) -> PyResult<Rank> {
+    let choices = || "n_components must be None, \"auto\" or a number from 1 to p";
+    let Some(value) = keywords.any("n_components") else {
         return Ok(Rank::Full);
     };
     if let Ok(name) = value.cast::<PyString>() {
         return match &*name.to_cow()? {
-            "full" => Ok(Rank::Full),
             "auto" => Ok(Rank::Auto),
             other => Err(PyValueError::new_err(format!(
                 "{}, got {other:?}",

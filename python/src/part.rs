@@ -6,15 +6,17 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
-use crate::convert::{Cube, Either, Square, cube, either, in_place, matrix_from, matrix_to, shape};
+use crate::convert::{
+    Either, MatrixArg, MatrixStack, cube, either, in_place, matrix_from, matrix_to, shape,
+};
 use crate::errors::bad_input;
 use crate::options::Options;
 
-/// Consecutive matrices of a larger set, checked but for their definiteness.
+/// Consecutive matrices of a larger set, checked except for definiteness.
 #[pyclass(frozen, module = "codiag._core")]
 pub struct Chunk(Either<backend::Chunk, backend::Chunk<c64>>);
 
-/// What makes a chunk anew: its matrices, the first's number, weights, options.
+/// Arguments that recreate a chunk: its matrices, the first's number, weights, options.
 type ChunkArguments<'py> = (Bound<'py, PyAny>, usize, Vec<f64>, Bound<'py, PyDict>);
 
 #[pymethods]
@@ -22,15 +24,17 @@ impl Chunk {
     #[new]
     #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
     fn new(
-        matrices: Cube<'_>,
+        matrices: MatrixStack<'_>,
         first: usize,
         weights: Option<Vec<f64>>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let options = Options::from_dict(options)?.for_set(weights);
         Ok(Self(match matrices {
-            Cube::Real(matrices) => Either::Real(gathered(&matrices, first, &options)?),
-            Cube::Complex(matrices) => Either::Complex(gathered(&matrices, first, &options)?),
+            MatrixStack::Real(matrices) => Either::Real(gathered(&matrices, first, &options)?),
+            MatrixStack::Complex(matrices) => {
+                Either::Complex(gathered(&matrices, first, &options)?)
+            }
         }))
     }
 
@@ -40,7 +44,8 @@ impl Chunk {
         either!(&self.0, chunk => chunk.weight())
     }
 
-    /// What a set is reduced in rank by: the weighted mean of the matrices, or of their squares.
+    /// The weighted mean of the matrices or of their squares, which determines the reduction of a
+    /// set.
     fn range_sum<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         either!(&self.0, chunk => Ok(matrix_to(py, py.detach(|| chunk.range_sum()))?.into_any()))
     }
@@ -90,11 +95,11 @@ fn chunk_arguments<'py, T: Scalar + Element>(
     Ok((matrices, chunk.first(), weights, options))
 }
 
-/// The matrices of some chunks, and where they stand.
+/// The matrices of some chunks, with their transforms.
 #[pyclass(frozen, module = "codiag._core")]
 pub struct Worker(Either<cluster::Worker, cluster::Worker<c64>>);
 
-/// What makes a part anew: its chunks, no filters, and its threads.
+/// Arguments that recreate a part: its chunks, no filters, and its number of threads.
 type PartArguments<'py> = (
     Vec<Bound<'py, Chunk>>,
     Option<Bound<'py, PyAny>>,
@@ -104,12 +109,12 @@ type PartArguments<'py> = (
 #[pymethods]
 impl Worker {
     #[new]
-    #[allow(clippy::needless_pass_by_value)] // as above
+    #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
     fn new(
         py: Python<'_>,
         chunks: Vec<PyRef<'_, Chunk>>,
-        filters: Option<Square<'_>>,
-        threads: Option<usize>,
+        filters: Option<MatrixArg<'_>>,
+        n_jobs: Option<usize>,
     ) -> PyResult<Self> {
         let (mut real, mut complex) = (Vec::new(), Vec::new());
         for chunk in &chunks {
@@ -120,17 +125,14 @@ impl Worker {
         }
         let part = match (real.is_empty(), complex.is_empty(), filters) {
             (true, true, _) => return Err(PyValueError::new_err("a part has at least one chunk")),
-            (false, true, None) => Either::Real(part_of(py, real, None, threads)?),
-            (true, false, None) => Either::Complex(part_of(py, complex, None, threads)?),
-            (false, true, Some(Square::Real(filters))) => {
-                Either::Real(part_of(py, real, Some(&matrix_from(&filters)?), threads)?)
+            (false, true, None) => Either::Real(part_of(py, real, None, n_jobs)?),
+            (true, false, None) => Either::Complex(part_of(py, complex, None, n_jobs)?),
+            (false, true, Some(MatrixArg::Real(filters))) => {
+                Either::Real(part_of(py, real, Some(&matrix_from(&filters)?), n_jobs)?)
             }
-            (true, false, Some(Square::Complex(filters))) => Either::Complex(part_of(
-                py,
-                complex,
-                Some(&matrix_from(&filters)?),
-                threads,
-            )?),
+            (true, false, Some(MatrixArg::Complex(filters))) => {
+                Either::Complex(part_of(py, complex, Some(&matrix_from(&filters)?), n_jobs)?)
+            }
             _ => {
                 let expected = "expected chunks and filters that are all real or all complex";
                 return Err(PyTypeError::new_err(expected));
@@ -139,15 +141,15 @@ impl Worker {
         Ok(Self(part))
     }
 
-    /// What the solver has to know of the part.
+    /// The description of the part for the solver.
     fn describe<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &either!(&self.0, part => part.describe()))
     }
 
-    /// The answer to a question.
-    fn answer<'py>(&self, py: Python<'py>, question: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let answer = py.detach(|| either!(&self.0, part => part.respond(question)));
-        Ok(PyBytes::new(py, &answer.map_err(bad_input)?))
+    /// The response to a request.
+    fn respond<'py>(&self, py: Python<'py>, request: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let response = py.detach(|| either!(&self.0, part => part.respond(request)));
+        Ok(PyBytes::new(py, &response.map_err(bad_input)?))
     }
 
     fn __sizeof__(&self) -> usize {
@@ -161,11 +163,11 @@ impl Worker {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyType>, PartArguments<'py>)> {
         let py = slf.py();
-        let (chunks, threads) = match &slf.get().0 {
+        let (chunks, n_jobs) = match &slf.get().0 {
             Either::Real(part) => (chunks_of(py, part, Either::Real)?, part.n_jobs()),
             Either::Complex(part) => (chunks_of(py, part, Either::Complex)?, part.n_jobs()),
         };
-        Ok((py.get_type::<Self>(), (chunks, None, threads)))
+        Ok((py.get_type::<Self>(), (chunks, None, n_jobs)))
     }
 }
 
@@ -173,9 +175,9 @@ fn part_of<T: Scalar>(
     py: Python<'_>,
     chunks: Vec<backend::Chunk<T>>,
     filters: Option<&Matrix<T>>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> PyResult<cluster::Worker<T>> {
-    let part = py.detach(|| cluster::Worker::of_chunks(chunks, filters, threads));
+    let part = py.detach(|| cluster::Worker::of_chunks(chunks, filters, n_jobs));
     part.map_err(bad_input)
 }
 
@@ -191,7 +193,7 @@ fn chunks_of<'py, T: Scalar>(
         .collect()
 }
 
-/// Lower triangles in double precision.
+/// Size of n lower triangles in double precision.
 fn bytes(n: usize, p: usize, planes: usize) -> usize {
     4 * planes * n * p * (p + 1)
 }

@@ -1,4 +1,4 @@
-//! The command line program, run from Python: the very code of the Rust binary.
+//! The command line program, run from Python: the code of the Rust binary.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,27 +8,28 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-/// How often Python is asked for signals.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// Time between checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs the program with `args`, of which the first is its name; returns the exit code.
+/// Runs the program with `args`, which begin with its name; returns the exit code.
 #[pyfunction]
 #[pyo3(signature = (args, closed_output=false))]
 pub(crate) fn program(py: Python<'_>, args: Vec<OsString>, closed_output: bool) -> PyResult<i32> {
     let interrupted = AtomicBool::new(false);
     let (sender, receiver) = channel();
-    // Python hears of Ctrl-C on its main thread only: the program runs on another.
+    // Python handles Ctrl-C on its main thread only, so the program runs on another.
     std::thread::scope(|scope| {
         let interrupted = &interrupted;
         scope.spawn(move || {
             sender.send(codiag_cli::run_in_process(args, closed_output, interrupted))
         });
-        // A receiver cannot be shared, but it can be lent to the part without the interpreter.
+        // A receiver cannot be shared between threads, but it can be moved there and back.
         let mut receiver = receiver;
         loop {
-            let (answer, lent) = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
-            receiver = lent;
-            match answer {
+            let (received, returned) =
+                py.detach(move || (receiver.recv_timeout(SIGNAL_INTERVAL), receiver));
+            receiver = returned;
+            match received {
                 Ok(code) => return Ok(code),
                 Err(RecvTimeoutError::Timeout) => {
                     if py.check_signals().is_err() {

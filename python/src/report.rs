@@ -352,6 +352,6 @@ fn contrast(found: &Fields<'_, '_>, sfreq: Option<f64>) -> PyResult<Contrast> {
         return Ok(Contrast::Segments(Segments::default()));
     }
     Ok(Contrast::Cumulants {
-        exclude: Vec::new(),
+        bad_spans: Vec::new(),
     })
 }

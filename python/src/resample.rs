@@ -1,4 +1,4 @@
-//! Solves of matrices drawn from a set.
+//! Solves of resampled sets.
 
 use codiag::error::{MemoryRemedy, Setting};
 use codiag::{Error, MatrixSet, Resample};
@@ -7,17 +7,17 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::NOT_ALIKE;
-use crate::answer::{Answered, results};
-use crate::convert::{Cube, Square, matrix_from, shape};
+use crate::MIXED_TYPES;
+use crate::convert::{MatrixArg, MatrixStack, matrix_from, shape};
 use crate::errors::{bad_input, bad_point};
 use crate::observer::Watch;
 use crate::options::Options;
+use crate::result::{ResultScalar, SolveResult};
 
-/// The fields of a result by name, and how much the components it was started from are like its own.
-type Resampled<'py> = Vec<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)>;
+/// For each resample its result and the similarity of its components with those of B.
+type Resampled<'py> = Vec<(SolveResult, Bound<'py, PyArray1<f64>>)>;
 
-/// Raises MemoryError if that number of resamples of n matrices of size p do not fit into memory.
+/// Raises `MemoryError` if `count` resamples of n matrices of size p do not fit into memory.
 #[pyfunction]
 pub fn check_resamples(count: usize, n: usize, p: usize) -> PyResult<()> {
     Resample::<f64>::check_memory(count, n, p).map_err(|error| match error {
@@ -40,25 +40,29 @@ pub fn check_resamples(count: usize, n: usize, p: usize) -> PyResult<()> {
     })
 }
 
-/// Solves the sets that were drawn, each from B, on one thread each.
+/// Solves the resampled sets starting from B, each on one thread.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn resample<'py>(
-    c: Cube<'py>,
-    b: Square<'py>,
+    c: MatrixStack<'py>,
+    b: MatrixArg<'py>,
     weights: Option<Vec<f64>>,
     draws: Vec<Vec<f64>>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Resampled<'py>> {
     let options = Options::from_dict(options)?;
     match (c, b) {
-        (Cube::Real(c), Square::Real(b)) => resample_array(&c, &b, weights, &draws, &options),
-        (Cube::Complex(c), Square::Complex(b)) => resample_array(&c, &b, weights, &draws, &options),
-        _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+        (MatrixStack::Real(c), MatrixArg::Real(b)) => {
+            resample_array(&c, &b, weights, &draws, &options)
+        }
+        (MatrixStack::Complex(c), MatrixArg::Complex(b)) => {
+            resample_array(&c, &b, weights, &draws, &options)
+        }
+        _ => Err(PyTypeError::new_err(MIXED_TYPES)),
     }
 }
 
-fn resample_array<'py, T: Answered>(
+fn resample_array<'py, T: ResultScalar>(
     c: &PyReadonlyArray3<'py, T>,
     b: &PyReadonlyArray2<'py, T>,
     weights: Option<Vec<f64>>,
@@ -75,9 +79,9 @@ fn resample_array<'py, T: Answered>(
         solved.map_err(bad_point)
     });
     watch.finish()?;
-    let fields = |resample: Resample<T>| {
+    let result = |resample: Resample<T>| {
         let matches = resample.matches.into_pyarray(py);
-        Ok((results(py, resample.diagonalization)?, matches))
+        (SolveResult::new(resample.diagonalization), matches)
     };
-    solved?.into_iter().map(fields).collect()
+    Ok(solved?.into_iter().map(result).collect())
 }

@@ -1,4 +1,4 @@
-//! Matrices that keep arriving.
+//! A tracker of matrices that arrive one after the other.
 
 use codiag::{Scalar, c64};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
@@ -6,13 +6,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::{Answered, results};
-use crate::convert::{Cube, Either, Square, cube, either, matrix_from, matrix_to, shape};
+use crate::convert::{Either, MatrixArg, MatrixStack, cube, either, matrix_from, matrix_to, shape};
 use crate::errors::bad_input;
 use crate::observer::Watch;
 use crate::options::tracker_settings;
+use crate::result::{ResultScalar, SolveResult};
 
-/// What a tracker keeps: the matrices of its window, their own weights, and B.
+/// State of a tracker: the matrices of its window, their own weights, and B.
 type State<'py> = (
     Bound<'py, PyAny>,
     Bound<'py, PyArray1<f64>>,
@@ -23,8 +23,8 @@ type State<'py> = (
 #[pyclass]
 pub struct Tracker(Either<codiag::Tracker, codiag::Tracker<c64>>);
 
-/// Python has brought all matrices of a tracker to one type.
-const NOT_ALIKE: &str = "expected matrices of the type of those before";
+/// Raised if the Python code has not converted all matrices to one type.
+const MIXED_TYPES: &str = "expected matrices of the type of those before";
 
 #[pymethods]
 impl Tracker {
@@ -39,52 +39,50 @@ impl Tracker {
         tracker.map(Self).map_err(bad_input)
     }
 
-    /// Goes on from a state, or from any other window and B.
+    /// Resumes from a state, or from any other window and B.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
     fn resume(
         options: &Bound<'_, PyDict>,
-        c: Cube<'_>,
+        c: MatrixStack<'_>,
         weights: PyReadonlyArray1<'_, f64>,
-        b: Option<Square<'_>>,
+        b: Option<MatrixArg<'_>>,
     ) -> PyResult<Self> {
         let settings = tracker_settings(options)?;
         let weights = weights.as_slice()?;
         let tracker = match (c, b) {
-            (Cube::Real(c), None) => Either::Real(resumed(settings, &c, weights, None)?),
-            (Cube::Complex(c), None) => Either::Complex(resumed(settings, &c, weights, None)?),
-            (Cube::Real(c), Some(Square::Real(b))) => {
+            (MatrixStack::Real(c), None) => Either::Real(resumed(settings, &c, weights, None)?),
+            (MatrixStack::Complex(c), None) => {
+                Either::Complex(resumed(settings, &c, weights, None)?)
+            }
+            (MatrixStack::Real(c), Some(MatrixArg::Real(b))) => {
                 Either::Real(resumed(settings, &c, weights, Some(&b))?)
             }
-            (Cube::Complex(c), Some(Square::Complex(b))) => {
+            (MatrixStack::Complex(c), Some(MatrixArg::Complex(b))) => {
                 Either::Complex(resumed(settings, &c, weights, Some(&b))?)
             }
-            _ => return Err(PyTypeError::new_err(NOT_ALIKE)),
+            _ => return Err(PyTypeError::new_err(MIXED_TYPES)),
         };
         Ok(Self(tracker))
     }
 
-    /// Takes matrices in and updates B; returns the fields of a result by name.
-    #[allow(clippy::needless_pass_by_value)] // as above
-    fn push<'py>(
-        &mut self,
-        c: Cube<'py>,
-        weights: Option<Vec<f64>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    /// Adds matrices to the window and updates B.
+    #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+    fn push(&mut self, c: MatrixStack<'_>, weights: Option<Vec<f64>>) -> PyResult<SolveResult> {
         let weights = weights.as_deref();
         match (&mut self.0, c) {
-            (Either::Real(tracker), Cube::Real(c)) => pushed(tracker, &c, weights),
-            (Either::Complex(tracker), Cube::Complex(c)) => pushed(tracker, &c, weights),
-            _ => Err(PyTypeError::new_err(NOT_ALIKE)),
+            (Either::Real(tracker), MatrixStack::Real(c)) => pushed(tracker, &c, weights),
+            (Either::Complex(tracker), MatrixStack::Complex(c)) => pushed(tracker, &c, weights),
+            _ => Err(PyTypeError::new_err(MIXED_TYPES)),
         }
     }
 
-    /// The state from which another tracker can go on with the same numbers.
+    /// The state from which another tracker can resume with identical numbers.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         either!(&self.0, tracker => state_of(py, tracker))
     }
 
-    /// The weights with which the matrices of the window count.
+    /// The weights of the matrices of the window, including the forgetting.
     fn decayed_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         either!(&self.0, tracker => tracker.decayed_weights()).into_pyarray(py)
     }
@@ -107,11 +105,11 @@ fn resumed<T: Scalar + Element>(
     codiag::Tracker::resume(p, settings, c.as_slice()?, weights, b).map_err(bad_input)
 }
 
-fn pushed<'py, T: Answered>(
+fn pushed<T: ResultScalar>(
     tracker: &mut codiag::Tracker<T>,
-    c: &PyReadonlyArray3<'py, T>,
+    c: &PyReadonlyArray3<'_, T>,
     weights: Option<&[f64]>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SolveResult> {
     let ((_, p), channels) = (shape(c), tracker.channels());
     if p != channels {
         return Err(PyValueError::new_err(format!(
@@ -124,7 +122,7 @@ fn pushed<'py, T: Answered>(
         .py()
         .detach(|| tracker.push_with(data, weights, &mut watch));
     watch.finish()?;
-    results(c.py(), pushed.map_err(bad_input)?)
+    Ok(SolveResult::new(pushed.map_err(bad_input)?))
 }
 
 fn state_of<'py, T: Scalar + Element>(

@@ -13,14 +13,14 @@ SHARED = ROOT.parent / "shared" / "data"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What takes longest comes first, so that no worker is left with it at the end.
-LONGEST = ["test_dask", "test_types", "test_examples", "test_program_separate", "test_readme"]
+# The slowest files run first, so that parallel workers finish at about the same time.
+LONGEST = ["test_dask", "test_types", "test_examples", "test_cli_separate", "test_readme"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    rank = {name: k for k, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    position = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: position.get(item.path.stem, len(position)))
 
 
 @pytest.fixture(scope="session")
@@ -30,16 +30,16 @@ def root():
 
 @pytest.fixture(scope="session")
 def shared():
-    """The folder of recordings that is kept beside the project."""
+    """Folder of example recordings, outside of the repository."""
     if not SHARED.is_dir():
-        pytest.skip("needs the recordings in ../shared/data, which are not here")
+        pytest.skip("the recordings in ../shared/data are not available")
     return SHARED
 
 
 @pytest.fixture(scope="session")
 def noisy():
-    """Experiment (b) in small: 40 matrices of size 6."""
-    return codiag.datasets.synthetic(40, 6, sigma=0.1, seed=1)[0]
+    """Small version of experiment (b): 40 matrices of size 6."""
+    return codiag.datasets.synthetic(40, 6, sigma=0.1, random_state=1)[0]
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def weights():
 
 @pytest.fixture(scope="session")
 def epochs():
-    """Simulated epochs of four classes: six sources, each class with its own powers."""
+    """Simulated epochs of four classes: six sources whose powers differ between the classes."""
     rng = np.random.default_rng(7)
     mixing = rng.standard_normal((6, 6))
     powers = rng.uniform(0.1, 3, (4, 6))
@@ -60,10 +60,10 @@ def epochs():
 
 @pytest.fixture
 def never_hangs():
-    """A test that would wait for ever fails instead."""
+    """Fails a test that takes longer than ten minutes."""
 
     def alarm(*_):
-        raise AssertionError("still waiting after ten minutes")
+        raise AssertionError("the test did not finish within ten minutes")
 
     before = signal.signal(signal.SIGALRM, alarm)
     signal.alarm(600)
@@ -74,7 +74,7 @@ def never_hangs():
 
 @pytest.fixture(scope="module")
 def client():
-    """Two worker processes of one thread each."""
+    """Client of a cluster with two worker processes of one thread each."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(

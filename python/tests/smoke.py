@@ -1,4 +1,4 @@
-"""Whether an installation works at all, with nothing beside it but NumPy."""
+"""Check that an installation works with no other package than NumPy."""
 
 import sys
 from importlib import metadata

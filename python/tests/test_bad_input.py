@@ -1,4 +1,4 @@
-"""The whole table of bad input, for every function that takes matrices."""
+"""Bad input, for every function that takes matrices."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from codiag.compat import pyriemann
 FUNCTIONS = {
     "diagonalize": codiag.diagonalize,
     "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
-    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options),
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n_resamples=2, **options),
     "qndiag": qndiag.qndiag,
     "qndiag.ajd_pham": qndiag.ajd_pham,
     "pyriemann.ajd_pham": pyriemann.ajd_pham,
@@ -60,7 +60,7 @@ def test_not_positive_definite(C, solve):
     values, vectors = np.linalg.eigh(C[9])
     values[0] = -0.25
     C[9] = (vectors * values) @ vectors.T
-    # Clearly negative: only other criteria can take it.
+    # Clearly indefinite: only the other criteria accept it.
     message = r'matrix 9 .*smallest eigenvalue -2\.5\d*e-1.*use criterion="frobenius"'
     with pytest.raises(ValueError, match=message):
         solve(C)
@@ -79,7 +79,7 @@ def test_nearly_positive_definite(C, solve):
 def test_shared_null_space(C, solve):
     C[:, 4] = C[:, 3]
     C[:, :, 4] = C[:, :, 3]
-    with pytest.raises(ValueError, match=r'matrix 0 is not positive definite.*rank="auto"'):
+    with pytest.raises(ValueError, match=r'matrix 0 is not positive definite.*n_components="auto"'):
         solve(C)
 
 
@@ -93,14 +93,14 @@ def test_not_hermitian(C, solve):
 
 @every_function
 @pytest.mark.parametrize("C", [[[["a"]]], None, "matrices", [[[object()]]]])
-def test_no_numbers(solve, C):
-    # A text is the path of a file to those who take files.
+def test_not_numeric(solve, C):
+    # A string is the path of a file for functions that read files.
     with pytest.raises((TypeError, ValueError, FileNotFoundError)):
         solve(C)
 
 
 @every_function
-def test_truth_values(C, solve):
+def test_boolean_matrices(C, solve):
     with pytest.raises(TypeError, match="numbers"):
         solve(C > 0)
 
@@ -117,17 +117,17 @@ def test_masked_entries(C):
         codiag.diagonalize(masked)
 
 
-def test_single_matrix_is_told_what_to_do():
+def test_single_matrix_error_suggests_a_leading_axis():
     with pytest.raises(ValueError, match=r"C\[None\]"):
         codiag.diagonalize(np.eye(3))
 
 
 WEIGHTED = {
-    "diagonalize": lambda C, w: codiag.diagonalize(C, weights=w),
-    "many": lambda C, w: codiag.diagonalize_many([C], weights=[w]),
-    "bootstrap": lambda C, w: codiag.bootstrap(C, 2, weights=w),
-    "loss": lambda C, w: codiag.loss(C, np.eye(6), weights=w),
-    "gradient": lambda C, w: codiag.gradient(C, np.eye(6), weights=w),
+    "diagonalize": lambda C, w: codiag.diagonalize(C, sample_weight=w),
+    "many": lambda C, w: codiag.diagonalize_many([C], sample_weight=[w]),
+    "bootstrap": lambda C, w: codiag.bootstrap(C, 2, sample_weight=w),
+    "loss": lambda C, w: codiag.loss(C, np.eye(6), sample_weight=w),
+    "gradient": lambda C, w: codiag.gradient(C, np.eye(6), sample_weight=w),
     "qndiag": lambda C, w: qndiag.qndiag(C, weights=w),
     "ajd_pham": lambda C, w: pyriemann.ajd_pham(C, sample_weight=w),
     "ajd_newton": lambda C, w: pyriemann.ajd_newton(C, sample_weight=w),
@@ -139,7 +139,7 @@ WEIGHTED = {
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(39), "expected 40 weights.*got 39"),
+        (np.ones(39), "expected 40 weights.*39"),
         (np.ones((40, 1)), r"\(40, 1\)"),
         (np.r_[-1.0, np.ones(39)], "weight 0 is -1"),
         (np.r_[np.ones(39), np.nan], "weight 39 is NaN"),
@@ -154,16 +154,16 @@ def test_weights(C, solve, weights, message):
 
 
 STARTED = {
-    "diagonalize": lambda C, B: codiag.diagonalize(C, start=B),
-    "many": lambda C, B: codiag.diagonalize_many([C], start=B),
-    "bootstrap": lambda C, B: codiag.bootstrap(C, 2, start=B),
+    "diagonalize": lambda C, B: codiag.diagonalize(C, init=B),
+    "many": lambda C, B: codiag.diagonalize_many([C], init=B),
+    "bootstrap": lambda C, B: codiag.bootstrap(C, 2, init=B),
     "loss": codiag.loss,
     "gradient": codiag.gradient,
     "qndiag": lambda C, B: qndiag.qndiag(C, B0=B),
     "qndiag ortho": lambda C, B: qndiag.qndiag(C, B0=B, ortho=True),
     "ajd_pham": lambda C, B: pyriemann.ajd_pham(C, init=B),
     "ajd_newton": lambda C, B: pyriemann.ajd_newton(C, init=B),
-    "estimator": lambda C, B: codiag.JointDiagonalizer(start=B).fit(C),
+    "estimator": lambda C, B: codiag.JointDiagonalizer(init=B).fit(C),
 }
 
 
@@ -195,15 +195,15 @@ def test_singular_start(C, solve):
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 @pytest.mark.parametrize("criterion", ["likelihood", "least-squares"])
-def test_scale_of_a_start_is_free(C, scale, criterion):
+def test_starting_point_may_have_any_scale(C, scale, criterion):
     start = np.eye(6) + 0.1 * np.tri(6)
     options = {"criterion": criterion, "max_iter": 3, "on_failure": "ignore"}
-    expected = codiag.diagonalize(C, start=start, **options)
-    found = codiag.diagonalize(C, start=scale * start, **options)
+    expected = codiag.diagonalize(C, init=start, **options)
+    found = codiag.diagonalize(C, init=scale * start, **options)
     np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-9)
 
 
-def test_fractions_of_the_energy_are_not_negative():
+def test_energy_fractions_are_not_negative():
     rng = np.random.default_rng(0)
     for criterion in ("frobenius", "least-squares"):
         for _ in range(20):
@@ -224,16 +224,16 @@ def test_fractions_of_the_energy_are_not_negative():
             {"method": "gradient"},
             '"newton", "quasi-newton", "pham", "row-wise", "jacobi", "acdc", "uwedge" or "ffdiag"',
         ),
-        ({"start": None}, '"spectral", "whitener", "identity" or a matrix'),
-        ({"start": "random"}, '"spectral", "whitener", "identity" or a matrix'),
-        ({"rank": "half"}, '"full", "auto" or a number'),
-        ({"rank": 0}, '"full", "auto" or a number'),
-        ({"rank": 7}, "rank must be"),
+        ({"init": None}, '"spectral", "whitener", "identity" or a matrix'),
+        ({"init": "random"}, '"spectral", "whitener", "identity" or a matrix'),
+        ({"n_components": "half"}, 'n_components .*"auto"'),
+        ({"n_components": 0}, 'n_components must be .*"auto"'),
+        ({"n_components": 7}, "n_components must be"),
         ({"shrinkage": 1.5}, "shrinkage must be between 0 and 1"),
         ({"shrinkage": -0.1}, "shrinkage must be between 0 and 1"),
-        ({"restarts": -2}, "restarts must not be negative"),
-        ({"threads": 0}, "threads must be at least 1"),
-        ({"threads": -1}, "threads must be at least 1"),
+        ({"n_restarts": -2}, "n_restarts must not be negative"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"n_jobs": -2}, "n_jobs must be"),
         ({"on_failure": "explode"}, '"warn", "raise" or "ignore"'),
         ({"orthogonal": True, "method": "pham"}, "orthogonal"),
     ],
@@ -247,7 +247,7 @@ def test_options(C, name, options, message):
 
 @pytest.mark.parametrize(
     "options",
-    [{"tol": "small"}, {"max_iter": 2.5}, {"method": 3}, {"rank": 2.5}, {"threads": "all"}],
+    [{"tol": "small"}, {"max_iter": 2.5}, {"method": 3}, {"n_components": 2.5}, {"n_jobs": "all"}],
 )
 def test_option_types(C, options):
     with pytest.raises(TypeError):
@@ -263,7 +263,7 @@ def test_option_types(C, options):
         (lambda C: qndiag.ajd_pham(C, max_iter=-1), "max_iter"),
         (lambda C: pyriemann.ajd_pham(C, eps=-1), "eps"),
         (lambda C: pyriemann.ajd(C, method="varimax"), "method"),
-        (lambda C: codiag.bootstrap(C, n=0), "n must"),
+        (lambda C: codiag.bootstrap(C, n_resamples=0), "n_resamples must"),
     ],
 )
 def test_compat_options(C, solve, name):
@@ -274,25 +274,28 @@ def test_compat_options(C, solve, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": np.full((6, 6), np.inf)}, "^the start must be finite and invertible"),
+        ({"init": np.full((6, 6), np.inf)}, "^init must be finite and invertible"),
         (
-            {"start": 2 * np.eye(6), "orthogonal": True},
-            "^the start must be orthogonal .*orthogonal=True",
+            {"init": 2 * np.eye(6), "orthogonal": True},
+            "^init must be orthogonal .*orthogonal=True",
         ),
         ({"orthogonal": True, "method": "pham"}, '^method="pham" does not support orthogonal=True'),
         ({"orthogonal": True, "method": "row-wise"}, '^method="row-wise" does not support'),
-        ({"orthogonal": True, "rank": 3}, "^orthogonal=True cannot be combined with rank"),
-        ({"rank": 7}, '^rank must be "full", "auto" or a number from 1 to p, got 7'),
+        (
+            {"orthogonal": True, "n_components": 3},
+            "^orthogonal=True cannot be combined with n_components",
+        ),
+        ({"n_components": 7}, "^n_components must be .*got 7"),
         ({"tol": -1.0}, "^tol must be a positive number, got -1"),
     ],
     ids=str,
 )
-def test_words_are_those_of_Python(C, options, message):
+def test_messages_name_python_parameters(C, options, message):
     with pytest.raises(ValueError, match=message):
         codiag.diagonalize(C, **options)
 
 
-def test_options_that_nobody_knows_are_refused(C):
+def test_unknown_options_raise(C):
     recording = np.random.default_rng(0).standard_normal((3, 900))
     core = codiag._core
     for call in (
@@ -301,8 +304,8 @@ def test_options_that_nobody_knows_are_refused(C):
         lambda options: core.Tracker(6, options, False),
         lambda options: core.Chunk(C, 0, None, options),
         lambda options: core.segment_covariances(recording, options),
-        lambda options: core.cospectra(recording, {"bands": [(1, 9)], "rate": 99, **options}),
-        lambda options: core.cross_spectra(recording, {"bands": [(1, 9)], "rate": 99, **options}),
+        lambda options: core.cospectra(recording, {"bands": [(1, 9)], "sfreq": 99, **options}),
+        lambda options: core.cross_spectra(recording, {"bands": [(1, 9)], "sfreq": 99, **options}),
         lambda options: core.separate(recording, None, {}, options, None),
         lambda options: core.separate(recording, None, options, {}, None),
     ):
@@ -314,14 +317,14 @@ def test_options_that_nobody_knows_are_refused(C):
 SYMMETRIZED = {
     "diagonalize": codiag.diagonalize,
     "many": lambda C, **options: codiag.diagonalize_many([C], **options)[0],
-    "bootstrap": lambda C, **options: codiag.bootstrap(C, n=2, **options).result,
+    "bootstrap": lambda C, **options: codiag.bootstrap(C, n_resamples=2, **options).result,
     "tracker": lambda C, **options: codiag.Tracker(**options).push(C),
     "estimator": lambda C, **options: codiag.JointDiagonalizer(**options).fit(C).result_,
 }
 
 
 @pytest.mark.parametrize("solve", SYMMETRIZED.values(), ids=SYMMETRIZED)
-def test_asymmetry_is_forgiven_on_request(C, solve):
+def test_symmetrize_accepts_asymmetric_matrices(C, solve):
     skewed = C.copy()
     skewed[5, 1, 2] += 1e-3
     skewed[5, 2, 1] -= 1e-3
@@ -330,7 +333,7 @@ def test_asymmetry_is_forgiven_on_request(C, solve):
     np.testing.assert_allclose(solve(skewed, symmetrize=True).B, solve(C).B, atol=1e-7)
 
 
-def test_loss_speaks_of_B(C):
+def test_loss_errors_name_B(C):
     for function in (codiag.loss, codiag.gradient):
         with pytest.raises(ValueError, match=r"^B must be 6 x 6, got 5 x 5"):
             function(C, np.eye(5))
@@ -342,8 +345,8 @@ def test_datasets():
     for arguments in ({"n": 0, "p": 3}, {"n": 3, "p": 0}, {"n": 3, "p": 3, "sigma": -1}):
         with pytest.raises(ValueError):
             codiag.datasets.synthetic(**arguments)
-    with pytest.raises(ValueError, match="seed"):
-        codiag.datasets.synthetic(3, 3, seed=-1)
+    with pytest.raises(ValueError, match="random_state"):
+        codiag.datasets.synthetic(3, 3, random_state=-1)
     with pytest.raises(ValueError, match="gradiometers"):
         codiag.datasets.meg("EEG")
 
@@ -353,7 +356,7 @@ def test_amari_distance():
         codiag.amari_distance(np.eye(3), np.eye(4))
 
 
-def test_the_set_is_named_among_many(C):
+def test_diagonalize_many_names_the_set(C):
     bad = C.copy()
     bad[3, 0, 0] = np.nan
     with pytest.raises(ValueError, match="set 1: matrix 3"):
@@ -361,31 +364,31 @@ def test_the_set_is_named_among_many(C):
     with pytest.raises(ValueError, match="set 1"):
         codiag.diagonalize_many([C, np.eye(3)])
     with pytest.raises(ValueError, match="weights for 2 sets, got 1"):
-        codiag.diagonalize_many([C, C], weights=[None])
+        codiag.diagonalize_many([C, C], sample_weight=[None])
 
 
 @every_function
 @pytest.mark.parametrize("kind", [str, bytes, object, "m8[s]"])
-def test_texts_and_times_are_no_numbers(C, solve, kind):
-    """Even where they could be read as such."""
+def test_strings_and_times_raise(C, solve, kind):
+    """Also if they could be converted to numbers."""
     values = C.astype(str).astype(kind) if kind is object else np.ones_like(C).astype(kind)
     with pytest.raises(TypeError, match="must hold numbers, got"):
         solve(values)
 
 
-def test_texts_are_no_signals_weights_or_starts(C):
+def test_strings_as_signals_weights_or_init_raise(C):
     texts = C[0].astype(str)
     for call in (
-        lambda: codiag.segment_covariances(texts, segments=2),
-        lambda: codiag.diagonalize(C, weights=["1"] * len(C)),
-        lambda: codiag.diagonalize(C, start=texts),
+        lambda: codiag.segment_covariances(texts, n_segments=2),
+        lambda: codiag.diagonalize(C, sample_weight=["1"] * len(C)),
+        lambda: codiag.diagonalize(C, init=texts),
         lambda: codiag.loss(C, texts),
     ):
         with pytest.raises(TypeError, match="must hold numbers, got"):
             call()
 
 
-def test_numbers_of_python_are_numbers(C):
+def test_python_numbers_are_accepted(C):
     from fractions import Fraction
 
     exact = np.array([Fraction(x) for x in C.flat], dtype=object).reshape(C.shape)
@@ -397,8 +400,8 @@ def test_missing_files(tmp_path, C):
     for call in (
         lambda: codiag.diagonalize(missing),
         lambda: codiag.diagonalize(str(missing), memory="1GB"),
-        lambda: codiag.diagonalize(C, start=missing),
-        lambda: codiag.diagonalize(C, start=str(missing)),
+        lambda: codiag.diagonalize(C, init=missing),
+        lambda: codiag.diagonalize(C, init=str(missing)),
         lambda: codiag.load(missing),
     ):
         with pytest.raises(FileNotFoundError, match=r"missing\.npy"):

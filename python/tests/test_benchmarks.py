@@ -1,4 +1,4 @@
-"""The tables of the pages are those of the figures measured."""
+"""The tables of README.md and docs/performance.md are generated from results.json."""
 
 import importlib.util
 import json
@@ -10,7 +10,7 @@ import pytest
 def table(root):
     path = root / "benchmarks" / "table.py"
     if not path.exists():
-        pytest.skip("the benchmarks are not here")
+        pytest.skip("the benchmarks are not available")
     spec = importlib.util.spec_from_file_location("benchmark_table", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -28,35 +28,35 @@ def results(root):
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/performance.md"])
-def test_tables_are_those_of_the_results(root, table, results, page):
-    """Where this fails, `benchmarks/run table` writes them anew."""
+def test_tables_match_the_results(root, table, results, page):
+    """If this fails, run `benchmarks/run table` to regenerate the tables."""
     text = (root / page).read_text(encoding="utf-8")
     assert table.with_tables(text, table.PAGES[page](results)) == text
 
 
-def test_a_page_tells_another_result(root, table, results):
+def test_changed_result_changes_the_table(root, table, results):
     text = (root / "README.md").read_text(encoding="utf-8")
     for row in results["experiments"].values():
-        for answer in row["answers"].values():
-            answer["seconds"] = [2 * x for x in answer.get("seconds", [])]
+        for columns in row["solvers"].values():
+            columns["seconds"] = [2 * x for x in columns.get("seconds", [])]
     assert table.with_tables(text, table.readme(results)) != text
 
 
-def test_synthetic_rows_are_medians_over_the_same_seeds(table, results):
+def test_all_solvers_ran_on_equal_seeds(table, results):
     rows = [*results["experiments"].values(), *results["grid"]]
     synthetic = [row for row in rows if row["kind"] == "synthetic"]
     assert results["seeds"] == 10 and len(synthetic) > 20
     full = 0
     for row in synthetic:
-        for answer in row["answers"].values():
-            if "limit" not in answer:
-                counts = {len(column) for column in answer.values()}
+        for columns in row["solvers"].values():
+            if "limit" not in columns:
+                counts = {len(column) for column in columns.values()}
                 assert len(counts) == 1 and counts <= set(range(1, 11))
                 full += counts == {10}
     assert full > len(synthetic)
 
 
-def test_numbers_as_one_reads_them(table):
+def test_number_format(table):
     assert [table.duration(x) for x in (0.1234, 0.00985, 41.0e-6, 2.0)] == [
         "123 ms",
         "9.8 ms",

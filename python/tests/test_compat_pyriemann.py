@@ -1,4 +1,4 @@
-"""Side by side with pyRiemann and MNE."""
+"""codiag.compat.pyriemann and accelerate, compared with pyRiemann and MNE."""
 
 import inspect
 import sys
@@ -92,8 +92,8 @@ def test_signatures():
         ]
 
 
-def test_init_is_a_start(noisy):
-    """Theirs sets V without transforming X, and a warm start ends in a wrong answer."""
+def test_warm_start_converges(noisy):
+    """pyRiemann sets V to `init` without transforming X, so that its result is wrong."""
     B, _ = ours.ajd_pham(noisy, eps=1e-12, n_iter_max=400)
     V, D = ours.ajd_pham(noisy, init=B, eps=1e-10)
     np.testing.assert_allclose(V, B, rtol=1e-4, atol=1e-5)
@@ -120,7 +120,7 @@ def test_ajd(noisy):
 
 
 @pytest.mark.parametrize("function", [ours.ajd_pham, ours.ajd_newton])
-def test_as_their_method(noisy, function):
+def test_as_method_of_pyriemann(noisy, function):
     V, D = theirs.ajd(noisy, method=function, eps=1e-8)
     np.testing.assert_allclose(D, V @ noisy @ V.T, atol=1e-10)
     assert codiag.loss(noisy, V) == pytest.approx(codiag.diagonalize(noisy).loss, abs=1e-6)
@@ -139,7 +139,7 @@ def test_csp(epochs):
     same_up_to_sign(
         CSP(nfilter=4, ajd_method=ours.ajd_pham).fit(C, y).filters_, plain.filters_, 1e-7
     )
-    # Newton's method goes on where Pham's stops, so theirs is as far off as its tolerance.
+    # Pham's method stops at its tolerance; Newton's method is more accurate.
     newton = CSP(nfilter=4, ajd_method=ours.ajd_newton).fit(C, y)
     same_up_to_sign(newton.filters_, plain.filters_, 1e-2)
     with accelerate():
@@ -183,7 +183,7 @@ def replaced():
 
 
 class TestAccelerate:
-    def test_everything_is_replaced_and_put_back(self):
+    def test_functions_are_replaced_and_restored(self):
         before = replaced()
         with accelerate():
             assert all(new is not old for new, old in zip(replaced(), before))
@@ -197,7 +197,7 @@ class TestAccelerate:
         fast.undo()
         assert replaced() == before
 
-    def test_errors_put_back_too(self):
+    def test_functions_are_restored_after_errors(self):
         before = replaced()
         with pytest.raises(KeyError), accelerate():
             raise KeyError
@@ -213,7 +213,7 @@ class TestAccelerate:
         np.testing.assert_allclose(V, theirs.ajd_pham(noisy)[0], rtol=1e-7, atol=1e-8)
 
     def test_workers_of_joblib(self):
-        """Functions are replaced in one process; what the documentation says reaches the others."""
+        """Functions are replaced in the calling process only; `initializer` reaches the workers."""
         joblib = pytest.importorskip("joblib")
         where = theirs.__name__
 
@@ -244,22 +244,25 @@ class TestAccelerate:
             warnings.simplefilter("error")
             V, D = theirs.ajd_pham(X, **options)
         np.testing.assert_allclose(D, V @ X @ V.conj().T, atol=1e-10)
-        # Theirs needs hundreds of sweeps to come near.
+        # pyRiemann needs hundreds of sweeps for a similar loss.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             slow, _ = theirs.ajd_pham(X, **options)
         assert codiag.loss(X, V) <= codiag.loss(X, slow) + 1e-9
 
-    def test_what_ran_before_still_runs(self):
-        # A singular one: taken by theirs, refused by ours.
+    def test_falls_back_to_the_original_function(self):
+        # pyRiemann accepts this singular matrix, codiag does not.
         X = np.array([[[1.0, 1.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]])
         expected = theirs.ajd_pham(X)
-        with accelerate("pyriemann"), pytest.warns(RuntimeWarning, match="refuses its input"):
+        with (
+            accelerate("pyriemann"),
+            pytest.warns(RuntimeWarning, match="does not accept this input"),
+        ):
             V, D = theirs.ajd_pham(X)
         np.testing.assert_array_equal(V, expected[0])
         np.testing.assert_array_equal(D, expected[1])
 
-    def test_weights_that_are_not_positive_raise_as_before(self, noisy):
+    def test_nonpositive_weights_raise_the_original_error(self, noisy):
         weights = np.ones(len(noisy))
         weights[0] = 0
         with pytest.raises(ValueError, match="strictly positive") as before:
@@ -297,7 +300,7 @@ class TestAccelerate:
 
 
 def symmetric(n, p, seed=0):
-    """Matrices that are not positive definite, and nearly diagonal in one rotation."""
+    """Indefinite matrices that one rotation nearly diagonalizes."""
     rng = np.random.default_rng(seed)
     Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
     noise = 0.1 * rng.standard_normal((n, p, p))
@@ -305,10 +308,10 @@ def symmetric(n, p, seed=0):
 
 
 def same_columns(V, W):
-    """Up to order and sign."""
-    likeness = np.abs(V.T @ W)
-    np.testing.assert_allclose(np.sort(likeness, axis=0)[-1], 1, atol=1e-9)
-    assert sorted(likeness.argmax(axis=0)) == list(range(len(V)))
+    """Checks that columns are equal up to order and sign."""
+    cosines = np.abs(V.T @ W)
+    np.testing.assert_allclose(np.sort(cosines, axis=0)[-1], 1, atol=1e-9)
+    assert sorted(cosines.argmax(axis=0)) == list(range(len(V)))
 
 
 def test_rjd():
@@ -318,7 +321,7 @@ def test_rjd():
     same_columns(V, expected)
     np.testing.assert_allclose(V.T @ X @ V, D, atol=1e-12)
     np.testing.assert_allclose(V.T @ V, np.eye(7), atol=1e-12)
-    # One more rotation than none: its own answer, given as the start, is kept.
+    # The result, given as `init`, is kept.
     again, _ = ours.rjd(X, init=V, n_iter_max=1)
     np.testing.assert_allclose(again, V, atol=1e-8)
 
@@ -350,7 +353,7 @@ def test_mne_csp(epochs, norm_trace):
 
 
 def test_mne_on_a_recording(shared):
-    """Three classes cut from the MEG recording, whatever they mean."""
+    """Three arbitrary classes of epochs of the MEG recording."""
     mne = pytest.importorskip("mne")
     from mne.decoding import CSP as MneCSP
 

@@ -1,4 +1,4 @@
-"""Side by side with qndiag 0.1 from PyPI."""
+"""codiag.compat.qndiag, compared with qndiag 0.1 from PyPI."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ import codiag.compat
 
 qndiag = pytest.importorskip("qndiag")
 SETS = {
-    "exact": lambda: codiag.datasets.synthetic(40, 8, sigma=0, seed=2)[0],
+    "exact": lambda: codiag.datasets.synthetic(40, 8, sigma=0, random_state=2)[0],
     "noisy": lambda: codiag.datasets.synthetic(100, 12, sigma=0.1)[0],
     "random": lambda: random_set(25, 5, seed=4),
 }
@@ -35,17 +35,17 @@ def w(request, C):
 
 
 def common(ours, theirs):
-    """Two lists as far as both go: near the tolerance, rounding may decide about the last step."""
+    """Truncates two lists to one length; rounding may decide about the last step."""
     assert abs(len(ours) - len(theirs)) <= 1
     shorter = min(len(ours), len(theirs))
     return ours[:shorter], theirs[:shorter]
 
 
-def test_followed_step_by_step(C, w):
+def test_iterates_match_step_by_step(C, w):
     theirs_B, theirs = qndiag.qndiag(C, weights=w, tol=1e-6, return_B_list=True)
     B, infos = codiag.compat.qndiag(C, weights=w, tol=1e-6, return_B_list=True)
     assert list(infos) == list(theirs)
-    # Each step multiplies the rounding of the one before.
+    # Each step amplifies the rounding errors of the previous one.
     for name, rtol in (("gradient_list", 1e-5), ("loss_list", 1e-9)):
         ours, other = common(infos[name], theirs[name])
         np.testing.assert_allclose(ours, other, rtol=rtol, atol=1e-9)
@@ -67,7 +67,7 @@ def test_first_iterations_on_meg(sensors):
 
 
 @pytest.mark.parametrize("sensors", ["magnetometers", "gradiometers"])
-def test_same_answer_on_meg(sensors):
+def test_same_result_on_meg(sensors):
     C = np.ascontiguousarray(codiag.datasets.meg(sensors)[:, :10, :10])
     theirs_B, theirs = qndiag.qndiag(C)
     B, infos = codiag.compat.qndiag(C)
@@ -94,11 +94,11 @@ def test_given_start(C, w):
 def test_same_loss_as_newton(C, w):
     B, _ = codiag.compat.qndiag(C, weights=w, tol=1e-9)
     theirs_B, _ = qndiag.qndiag(C, weights=w, tol=1e-9)
-    assert codiag.loss(C, B, weights=w) == pytest.approx(
-        codiag.loss(C, theirs_B, weights=w), abs=1e-10
+    assert codiag.loss(C, B, sample_weight=w) == pytest.approx(
+        codiag.loss(C, theirs_B, sample_weight=w), abs=1e-10
     )
-    newton = codiag.diagonalize(C, weights=w, start=B)
-    assert newton.loss == pytest.approx(codiag.loss(C, theirs_B, weights=w), abs=1e-10)
+    newton = codiag.diagonalize(C, sample_weight=w, init=B)
+    assert newton.loss == pytest.approx(codiag.loss(C, theirs_B, sample_weight=w), abs=1e-10)
 
 
 def test_lists_at_the_limit(noisy):
@@ -133,7 +133,7 @@ def test_small_functions(C, w):
     M = np.random.default_rng(0).standard_normal(C.shape[1:])
     D = qndiag.transform_set(M, C)
     np.testing.assert_allclose(codiag.compat.transform_set(M, C), D, rtol=1e-10, atol=1e-10)
-    # Theirs, for diag_only, takes the diagonal of another product.
+    # With diag_only, qndiag returns the diagonal of another product.
     diagonals = codiag.compat.transform_set(M, C, diag_only=True)
     np.testing.assert_allclose(diagonals, np.diagonal(D, axis1=1, axis2=2), rtol=1e-10)
     unit = None if w is None else w / w.mean()
@@ -189,7 +189,7 @@ def test_ortho(noisy):
 
 
 def test_code_for_qndiag_runs_unchanged():
-    """The example of qndiag's own documentation."""
+    """The example of qndiag's documentation."""
     script = """
 import numpy as np
 import codiag.compat as qndiag

@@ -1,4 +1,4 @@
-"""Complex Hermitian matrices, wherever real ones are taken."""
+"""Complex Hermitian matrices."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ METHODS = ["newton", "quasi-newton", "pham"]
 
 @pytest.fixture(scope="module")
 def made():
-    return codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+    return codiag.datasets.synthetic(60, 5, sigma=0.1, random_state=1, complex=True)
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +31,25 @@ def adjoint(X):
 def test_synthetic_sets_are_hermitian_and_seeded(C):
     assert C.dtype == np.complex128 and C.shape == (60, 5, 5)
     np.testing.assert_array_equal(C, adjoint(C))
-    again, _ = codiag.datasets.synthetic(60, 5, sigma=0.1, seed=1, complex=True)
+    again, _ = codiag.datasets.synthetic(60, 5, sigma=0.1, random_state=1, complex=True)
     np.testing.assert_array_equal(again, C)
 
 
 def test_exact_sets_are_recovered():
-    C, A = codiag.datasets.synthetic(50, 6, sigma=0, seed=2, complex=True)
+    C, A = codiag.datasets.synthetic(50, 6, sigma=0, random_state=2, complex=True)
     for method in METHODS:
         B = codiag.diagonalize(C, method=method, tol=1e-12).B
         assert codiag.amari_distance(B, A) < 1e-9
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_all_methods_reach_one_loss(C, result, method):
+def test_all_methods_reach_equal_losses(C, result, method):
     other = codiag.diagonalize(C, method=method)
     assert other.converged
     assert other.loss == pytest.approx(result.loss, abs=1e-9)
 
 
-def test_the_result_is_what_it_says(C, result):
+def test_result_is_consistent(C, result):
     B, A = result.B, result.A
     assert B.dtype == A.dtype == np.complex128
     np.testing.assert_allclose(B @ A, np.eye(5), atol=1e-12)
@@ -75,13 +75,13 @@ def test_loss_and_gradient(C, result):
     up, down = (codiag.loss(C, (np.eye(5) + s * E) @ B) for s in (h, -h))
     slope = np.real(np.sum(codiag.gradient(C, B) * E.conj()))
     assert (up - down) / (2 * h) == pytest.approx(slope, rel=1e-6)
-    # One of the two may be real.
+    # Real and complex arguments may be mixed.
     assert codiag.loss(C, np.eye(5)) == codiag.loss(C, np.eye(5, dtype=complex))
     assert codiag.loss(C.real, np.eye(5) + 0j) == pytest.approx(codiag.loss(C.real, np.eye(5)))
     assert codiag.amari_distance(np.eye(2), [[0, 1j], [2, 0]]) == 0
 
 
-def test_a_real_set_given_as_complex_has_the_same_answer():
+def test_real_matrices_as_complex_give_the_real_result():
     C, _ = codiag.datasets.synthetic(40, 6, sigma=0.1)
     for options in ({}, {"method": "pham"}, {"orthogonal": True}):
         real = codiag.diagonalize(C, tol=1e-11, **options)
@@ -92,7 +92,7 @@ def test_a_real_set_given_as_complex_has_the_same_answer():
             np.testing.assert_allclose(other.B, real.B, atol=1e-8)
 
 
-def test_single_precision_and_other_layouts_are_taken(C, result):
+def test_single_precision_and_other_layouts(C, result):
     expected = codiag.diagonalize(C.astype(np.complex64).astype(complex), symmetrize=True)
     single = codiag.diagonalize(C.astype(np.complex64), symmetrize=True)
     np.testing.assert_array_equal(single.B, expected.B)
@@ -100,16 +100,16 @@ def test_single_precision_and_other_layouts_are_taken(C, result):
         np.testing.assert_array_equal(codiag.diagonalize(other).B, result.B)
 
 
-def test_starts_and_unitary_answers(C, result):
-    assert codiag.diagonalize(C, start=result.B, tol=1e-7).n_iter == 0
-    assert codiag.diagonalize(C, start=np.eye(5)).converged
+def test_init_and_unitary_results(C, result):
+    assert codiag.diagonalize(C, init=result.B, tol=1e-7).n_iter == 0
+    assert codiag.diagonalize(C, init=np.eye(5)).converged
     B = codiag.diagonalize(C, orthogonal=True).B
     np.testing.assert_allclose(B @ adjoint(B), np.eye(5), atol=1e-12)
-    with pytest.raises(ValueError, match="start must be real, as the matrices are"):
-        codiag.diagonalize(C.real, start=result.B)
+    with pytest.raises(ValueError, match="init must be real, as the matrices are"):
+        codiag.diagonalize(C.real, init=result.B)
 
 
-def test_frobenius_takes_hermitian_matrices(C):
+def test_frobenius_criterion(C):
     X = C - C.mean(axis=0)
     losses = [
         codiag.diagonalize(X, criterion="frobenius", method=method).loss
@@ -118,21 +118,21 @@ def test_frobenius_takes_hermitian_matrices(C):
     assert max(losses) - min(losses) < 1e-8
 
 
-def test_saved_shown_and_checkpointed(C, result, tmp_path):
+def test_save_repr_and_checkpoint(C, result, tmp_path):
     result.save(tmp_path / "result.npz")
     again = codiag.load(tmp_path / "result.npz")
     np.testing.assert_array_equal(again.B, result.B)
     assert "5 x 5" in repr(result) and "svg" in result._repr_html_()
     codiag.diagonalize(C, checkpoint=tmp_path / "b.npy")
-    assert codiag.diagonalize(C, start=tmp_path / "b.npy", tol=1e-7).n_iter == 0
+    assert codiag.diagonalize(C, init=tmp_path / "b.npy", tol=1e-7).n_iter == 0
 
 
-def test_many_at_once(C, result):
+def test_diagonalize_many(C, result):
     results = codiag.diagonalize_many([C, C.real + np.eye(5), C])
     assert [one.B.dtype.kind for one in results] == ["c", "f", "c"]
     np.testing.assert_array_equal(results[0].B, results[2].B)
     assert results[0].loss == pytest.approx(result.loss, abs=1e-12)
-    assert codiag.bootstrap(C, n=5).confidence.min() > 0.9
+    assert codiag.bootstrap(C, n_resamples=5).confidence.min() > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["<c16", ">c16", "<c8", ">c8"])
@@ -186,9 +186,9 @@ def test_bad_matrices(C, change, message):
         codiag.diagonalize(broken(C, change))
 
 
-def test_complex_weights_and_powers_are_refused(C):
-    with pytest.raises(TypeError, match="weights is complex"):
-        codiag.diagonalize(C, weights=np.ones(60) + 0j)
+def test_complex_weights_and_features_raise(C):
+    with pytest.raises(TypeError, match="sample_weight is complex"):
+        codiag.diagonalize(C, sample_weight=np.ones(60) + 0j)
     with pytest.raises(TypeError, match="X is complex"):
         codiag.JointDiagonalizer().fit(C).inverse_transform(np.zeros((1, 5)) + 0j)
 
@@ -196,14 +196,14 @@ def test_complex_weights_and_powers_are_refused(C):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": np.eye(4) + 0j}, "must be 5 x 5"),
-        ({"start": np.ones((5, 5)) * 1j}, "singular"),
-        ({"start": np.eye(5) * complex(1, np.nan)}, "must be finite.*NaN"),
-        ({"start": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
+        ({"init": np.eye(4) + 0j}, "must be 5 x 5"),
+        ({"init": np.ones((5, 5)) * 1j}, "singular"),
+        ({"init": np.eye(5) * complex(1, np.nan)}, "must be finite.*NaN"),
+        ({"init": np.triu(np.ones((5, 5))) + 0j, "orthogonal": True}, "orthogonal"),
         ({"method": "jacobi"}, "does not support method=.jacobi"),
-        ({"weights": np.ones(3)}, "weights"),
-        ({"weights": np.full(60, np.nan)}, "weight 0"),
-        ({"weights": np.zeros(60)}, "zero"),
+        ({"sample_weight": np.ones(3)}, "weights"),
+        ({"sample_weight": np.full(60, np.nan)}, "weight 0"),
+        ({"sample_weight": np.zeros(60)}, "zero"),
         ({"tol": 0}, "tol"),
     ],
 )
@@ -212,7 +212,7 @@ def test_bad_options(C, options, message):
         codiag.diagonalize(C, **options)
 
 
-def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
+def test_shapes_layouts_and_unmodified_input(C, result, tmp_path):
     for bad in (C[0], C[:0], C[:, :3], C[None]):
         with pytest.raises(ValueError, match=r"expected C of shape \(n, p, p\)"):
             codiag.diagonalize(bad)
@@ -224,15 +224,15 @@ def test_shapes_layouts_and_the_callers_array(C, result, tmp_path):
     np.testing.assert_array_equal(kept, C)
     wide = np.repeat(C, 2, axis=0)[::2]
     np.testing.assert_array_equal(codiag.diagonalize(wide).B, result.B)
-    # Asymmetry of rounding is taken, an imaginary diagonal of rounding too.
+    # Rounding errors in the asymmetry and in imaginary diagonals are accepted.
     nearly = C.copy()
     nearly[:, 0, 1] += 1e-13j
     nearly[:, 2, 2] += 1e-13j
     np.testing.assert_allclose(codiag.diagonalize(nearly).B, result.B, atol=1e-6)
-    # One matrix, or one channel.
+    # A single matrix, and a single channel.
     assert codiag.diagonalize(C[:1]).converged
     assert codiag.diagonalize(C[:, :1, :1]).B.shape == (1, 1)
-    with pytest.warns(codiag.ConvergenceWarning, match="iteration limit"):
+    with pytest.warns(codiag.ConvergenceWarning, match="max_iter"):
         codiag.diagonalize(C, max_iter=0)
     with pytest.raises(FileNotFoundError):
         codiag.diagonalize(tmp_path / "nowhere.npy")

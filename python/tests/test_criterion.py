@@ -1,4 +1,4 @@
-"""The Frobenius criterion and least squares, for matrices that need not be positive definite."""
+"""The Frobenius and least-squares criteria, for symmetric matrices that may be indefinite."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import codiag
 
 
 def rotated(n, p, sigma, seed):
-    """Matrices that a rotation makes diagonal, but for noise."""
+    """Matrices that an orthogonal matrix diagonalizes, up to noise."""
     rng = np.random.default_rng(seed)
     Q = np.linalg.qr(rng.standard_normal((p, p)))[0]
     noise = rng.standard_normal((n, p, p))
@@ -15,19 +15,19 @@ def rotated(n, p, sigma, seed):
     return C + sigma * (noise + noise.transpose(0, 2, 1)) / 2, Q
 
 
-def off_share(C, B):
+def off_diagonal_fraction(C, B):
     D = B @ C @ B.T
     diagonals = np.diagonal(D, axis1=1, axis2=2)
     return 1 - np.sum(diagonals**2) / np.sum(C**2)
 
 
 @pytest.mark.parametrize("method", ["newton", "quasi-newton", "jacobi"])
-def test_the_loss_is_the_share_off_the_diagonals(method):
+def test_frobenius_loss_is_the_off_diagonal_energy_fraction(method):
     C, _ = rotated(60, 8, 0.1, 0)
     result = codiag.diagonalize(C, criterion="frobenius", method=method)
     assert result.converged
     assert np.allclose(result.B @ result.B.T, np.eye(8), atol=1e-12)
-    assert result.loss == pytest.approx(off_share(C, result.B), abs=1e-12)
+    assert result.loss == pytest.approx(off_diagonal_fraction(C, result.B), abs=1e-12)
     newton = codiag.diagonalize(C, criterion="frobenius")
     assert result.loss == pytest.approx(newton.loss, abs=1e-9)
 
@@ -38,7 +38,7 @@ def test_exact_sets_are_recovered():
     assert result.converged and codiag.amari_distance(result.B, Q) < 1e-10
 
 
-def test_from_a_file_within_a_budget(tmp_path):
+def test_file_with_limited_memory(tmp_path):
     C, _ = rotated(500, 6, 0.3, 2)
     path = tmp_path / "C.npy"
     np.save(path, C)
@@ -50,13 +50,15 @@ def test_from_a_file_within_a_budget(tmp_path):
     assert np.allclose(result.B, expected.B, atol=1e-8)
 
 
-def test_what_the_criterion_does_not_have_is_refused():
+def test_unsupported_methods_raise():
     C, _ = rotated(10, 4, 0.1, 3)
     with pytest.raises(
         ValueError, match='use method="newton", method="quasi-newton" or method="jacobi"'
     ):
         codiag.diagonalize(C, criterion="frobenius", method="pham")
-    with pytest.raises(ValueError, match="criterion must be"):
+    with pytest.raises(
+        ValueError, match=r'criterion .*"likelihood", "frobenius" or "least-squares"'
+    ):
         codiag.diagonalize(C, criterion="varimax")
     with pytest.raises(ValueError, match=r'not positive definite.*criterion="frobenius"'):
         codiag.diagonalize(C)
@@ -81,7 +83,7 @@ def test_loss_and_gradient_of_least_squares():
 def test_loss_and_gradient_at_any_rotation():
     C, _ = rotated(20, 5, 0.2, 4)
     B = np.linalg.qr(np.random.default_rng(5).standard_normal((5, 5)))[0]
-    assert codiag.loss(C, B, criterion="frobenius") == pytest.approx(off_share(C, B))
+    assert codiag.loss(C, B, criterion="frobenius") == pytest.approx(off_diagonal_fraction(C, B))
     G = codiag.gradient(C, B, criterion="frobenius")
     E = np.random.default_rng(6).standard_normal((5, 5))
     E -= E.T
@@ -97,7 +99,7 @@ def test_loss_and_gradient_at_any_rotation():
     assert np.sum(G * E) == pytest.approx((at(step) - at(-step)) / (2 * step), rel=1e-6)
 
 
-def test_result_says_what_was_minimized(tmp_path):
+def test_result_names_the_criterion(tmp_path):
     C, _ = rotated(20, 4, 0.2, 7)
     result = codiag.diagonalize(C, criterion="frobenius")
     assert result.criterion == "frobenius" and "of the energy" in repr(result)
@@ -112,7 +114,7 @@ def test_many_and_bootstrap():
     sets = [rotated(40, 5, 0.2, seed)[0] for seed in range(3)]
     for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="frobenius")):
         np.testing.assert_array_equal(result.B, codiag.diagonalize(C, criterion="frobenius").B)
-    stable = codiag.bootstrap(sets[0], n=10, criterion="frobenius")
+    stable = codiag.bootstrap(sets[0], n_resamples=10, criterion="frobenius")
     assert stable.confidence.shape == (5,) and stable.confidence.min() > 0.9
     assert stable.result.criterion == "frobenius"
 
@@ -126,10 +128,10 @@ def test_estimator():
     assert model.score(C) == pytest.approx(-model.result_.loss)
     again = model.inverse_transform(features)
     np.testing.assert_allclose(model.transform(again), features, atol=1e-12)
-    # One more matrix moves the rotation a little, and its components keep their rows.
-    before = model.B_
+    # One more matrix changes the rotation slightly; components keep their rows.
+    before = model.filters_
     model.partial_fit(rotated(1, 5, 0.2, 9)[0])
-    assert (np.abs(np.sum(before * model.B_, axis=1)) > 0.8).all()
+    assert (np.abs(np.sum(before * model.filters_, axis=1)) > 0.8).all()
 
 
 def test_tracker_follows_a_rotation():
@@ -155,7 +157,7 @@ def test_on_a_cluster():
 
 
 def mixed(n, p, sigma, seed):
-    """Matrices that one matrix makes diagonal, but for noise."""
+    """Matrices that one matrix diagonalizes, up to noise."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((p, p))
     noise = rng.standard_normal((n, p, p))
@@ -164,7 +166,7 @@ def mixed(n, p, sigma, seed):
 
 
 def fit(C, A):
-    """The best diagonals, and the share of energy that they leave."""
+    """Returns the least-squares diagonals and the residual energy fraction."""
     terms = np.einsum("ka,la->akl", A, A).reshape(A.shape[1], -1)
     flat = C.reshape(len(C), -1)
     diagonals = np.linalg.lstsq(terms.T, flat.T, rcond=None)[0].T
@@ -173,7 +175,7 @@ def fit(C, A):
 
 class TestLeastSquares:
     @pytest.mark.parametrize("method", ["newton", "acdc", "uwedge", "ffdiag"])
-    def test_the_loss_is_the_share_that_the_fit_leaves(self, method):
+    def test_loss_is_the_residual_energy_fraction(self, method):
         C, _ = mixed(60, 8, 0.3, 0)
         result = codiag.diagonalize(C, criterion="least-squares", method=method)
         assert result.converged
@@ -184,8 +186,8 @@ class TestLeastSquares:
         np.testing.assert_allclose(np.linalg.norm(result.A, axis=0), 1, atol=1e-12)
         energies = np.sum(diagonals**2, axis=0)
         assert np.all(energies[:-1] >= energies[1:])
-        # Newton's method from there: in the basin of the same minimum.
-        newton = codiag.diagonalize(C, criterion="least-squares", start=result.B)
+        # Newton's method from this point stays in the basin of its minimum.
+        newton = codiag.diagonalize(C, criterion="least-squares", init=result.B)
         if method == "acdc":
             assert result.loss == pytest.approx(newton.loss, abs=1e-10)
         assert newton.loss <= result.loss + 1e-12
@@ -203,15 +205,15 @@ class TestLeastSquares:
         path = tmp_path / "B.npy"
 
         def callback(record):
-            # Losses on a few combinations of the matrices compare with no other.
+            # Losses of the sample stage are not comparable.
             if record.stage != "sample":
                 seen.append(record.loss)
 
         result = codiag.diagonalize(
             C,
             criterion="least-squares",
-            weights=weights,
-            restarts=2,
+            sample_weight=weights,
+            n_restarts=2,
             callback=callback,
             checkpoint=path,
         )
@@ -219,11 +221,11 @@ class TestLeastSquares:
         assert result.loss == pytest.approx(fit(rooted, result.A)[1], abs=1e-12)
         assert len(result.start_losses) == 3 and min(seen) == pytest.approx(result.loss, abs=1e-12)
         again = codiag.diagonalize(
-            C, criterion="least-squares", weights=weights, start=path, tol=1e-7
+            C, criterion="least-squares", sample_weight=weights, init=path, tol=1e-7
         )
         assert again.n_iter == 0 and again.loss == pytest.approx(result.loss, abs=1e-12)
 
-    def test_from_a_file_within_a_budget(self, tmp_path):
+    def test_file_with_limited_memory(self, tmp_path):
         C, _ = mixed(500, 6, 0.3, 2)
         path = tmp_path / "C.npy"
         np.save(path, C)
@@ -234,16 +236,16 @@ class TestLeastSquares:
             assert result.converged and expected.converged
             assert np.allclose(result.B, expected.B, atol=1e-8)
 
-    def test_two_components_that_cancel_are_reported(self):
-        # The limit of a difference of two squares that come ever closer, and one of them.
+    def test_collinear_components_are_reported(self):
+        # This set is a limit of fits with two nearly collinear components that cancel each other.
         C = np.array([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]])
-        with pytest.warns(codiag.ConvergenceWarning, match="collinear columns"):
+        with pytest.warns(codiag.ConvergenceWarning, match="collinear"):
             result = codiag.diagonalize(
-                C, criterion="least-squares", start=np.array([[1.0, 0.3], [0.2, 1.0]])
+                C, criterion="least-squares", init=np.array([[1.0, 0.3], [0.2, 1.0]])
             )
-        assert result.status == "collinear columns" and not result.converged
+        assert result.status == "collinear" and not result.converged
 
-    def test_what_it_does_not_have_is_refused(self):
+    def test_unsupported_methods_raise(self):
         C, _ = mixed(10, 4, 0.1, 3)
         with pytest.raises(ValueError, match='method="acdc", method="uwedge" or method="ffdiag"'):
             codiag.diagonalize(C, criterion="least-squares", method="pham")
@@ -256,16 +258,16 @@ class TestLeastSquares:
         C, A = mixed(30, 3, 0.0, 5)
         L = np.random.default_rng(5).standard_normal((5, 3))
         lifted = L @ C @ L.T
-        result = codiag.diagonalize(lifted, criterion="least-squares", rank="auto")
+        result = codiag.diagonalize(lifted, criterion="least-squares", n_components="auto")
         assert result.B.shape == (3, 5) and result.loss < 1e-12
         np.testing.assert_allclose(
             (result.A * result.powers[:, None]) @ result.A.T, lifted, atol=1e-9
         )
         assert codiag.amari_distance(result.B, L @ A) < 1e-9
-        rotation = codiag.diagonalize(lifted, criterion="frobenius", rank="auto")
+        rotation = codiag.diagonalize(lifted, criterion="frobenius", n_components="auto")
         np.testing.assert_allclose(rotation.B @ rotation.B.T, np.eye(3), atol=1e-12)
         with pytest.raises(ValueError, match="4 for a set of rank 3"):
-            codiag.diagonalize(lifted, criterion="least-squares", rank=4)
+            codiag.diagonalize(lifted, criterion="least-squares", n_components=4)
 
     @pytest.mark.parametrize("method", ["newton", "acdc", "uwedge", "ffdiag"])
     def test_hermitian_sets(self, method, tmp_path):
@@ -281,7 +283,7 @@ class TestLeastSquares:
         assert result.converged and codiag.amari_distance(result.B, A) < 1e-10
         C = exact + 0.3 * (noise + noise.conj().transpose(0, 2, 1))
         result = codiag.diagonalize(C, **options)
-        # The best real diagonals of its A, by real least squares.
+        # The least-squares real diagonals for this A.
         terms = np.einsum("ka,la->akl", result.A, result.A.conj()).reshape(5, -1)
         stack = np.vstack([terms.T.real, terms.T.imag])
         flat = C.reshape(40, -1).T
@@ -297,9 +299,9 @@ class TestLeastSquares:
         for C, result in zip(sets, codiag.diagonalize_many(sets, criterion="least-squares")):
             expected = codiag.diagonalize(C, criterion="least-squares")
             np.testing.assert_array_equal(result.B, expected.B)
-        stable = codiag.bootstrap(sets[0], n=10, criterion="least-squares")
+        stable = codiag.bootstrap(sets[0], n_resamples=10, criterion="least-squares")
         assert stable.confidence.min() > 0.9 and stable.result.criterion == "least-squares"
         model = codiag.JointDiagonalizer(criterion="least-squares").fit(sets[0])
         assert model.score(sets[0]) == pytest.approx(-model.result_.loss)
-        diagonals = np.diagonal(model.B_ @ sets[0] @ model.B_.T, axis1=1, axis2=2)
+        diagonals = np.diagonal(model.filters_ @ sets[0] @ model.filters_.T, axis1=1, axis2=2)
         np.testing.assert_allclose(model.transform(sets[0]), diagonals, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Common spatial patterns, as classifiers use them."""
+"""Common spatial patterns."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 @pytest.fixture(scope="module")
 def motor():
-    """Epochs of three classes: in each another of ten sources falls."""
+    """Epochs of three classes; in each class, the power of another one of ten sources is lower."""
     rng = np.random.default_rng(1)
     labels = rng.permutation(np.repeat(["left", "right", "feet"], [30, 40, 50]))
     numbers = np.unique(labels, return_inverse=True)[1]
@@ -24,25 +24,25 @@ def motor():
     return mixing @ (np.sqrt(powers)[:, :, None] * rng.standard_normal((120, 10, 150))), labels
 
 
-def test_finds_the_sources_that_differ(motor):
+def test_sources_that_differ_between_classes_are_found(motor):
     X, y = motor
-    csp = codiag.CSP(n_filters=3).fit(X, y)
-    assert csp.filters_.shape == (3, 10) and csp.patterns_.shape == (10, 3)
-    np.testing.assert_allclose(csp.filters_ @ csp.patterns_, np.eye(3), atol=1e-10)
+    csp = codiag.CSP(n_components=3).fit(X, y)
+    assert csp.filters_.shape == (3, 10) and csp.patterns_.shape == (3, 10)
+    np.testing.assert_allclose(csp.filters_ @ csp.patterns_.T, np.eye(3), atol=1e-10)
     assert sorted(csp.powers_.argmin(axis=0)) == [0, 1, 2]  # one for each class
     assert (np.diff(csp.mutual_information_) <= 0).all()
-    everything = codiag.CSP(n_filters=99).fit(X, y)
+    everything = codiag.CSP(n_components=99).fit(X, y)
     assert everything.filters_.shape == (10, 10)
     assert everything.mutual_information_[3] < 0.2 * everything.mutual_information_[2]
     np.testing.assert_array_equal(everything.all_filters_, everything.filters_)
     assert list(csp.get_feature_names_out()) == ["csp0", "csp1", "csp2"]
 
 
-def test_ranks_as_mne_does(motor):
+def test_mutual_information_matches_mne(motor):
     pytest.importorskip("mne")
     ged = pytest.importorskip("mne.decoding._mod_ged")
     X, y = motor
-    csp = codiag.CSP(n_filters=10, rank="full").fit(X, y)
+    csp = codiag.CSP(n_components=10, rank="full").fit(X, y)
     covs = codiag.epoch_covariances(X, y)
     counts = np.unique(y, return_counts=True)[1]
     expected = ged._compute_mutual_info(covs, counts, csp.filters_.T)
@@ -53,7 +53,7 @@ def test_two_classes_are_generalized_eigenvectors(motor):
     linalg = pytest.importorskip("scipy.linalg")
     X, y = motor
     X, y = X[y != "feet"], y[y != "feet"]
-    csp = codiag.CSP(n_filters=10).fit(X, y)
+    csp = codiag.CSP(n_components=10).fit(X, y)
     one, other = codiag.epoch_covariances(X, y)
     values = linalg.eigh(one, one + other, eigvals_only=True)
     ratios = csp.powers_[0] / csp.powers_.sum(axis=0)
@@ -62,18 +62,18 @@ def test_two_classes_are_generalized_eigenvectors(motor):
 
 def test_features(motor):
     X, y = motor
-    csp = codiag.CSP(n_filters=4).fit(X, y)
+    csp = codiag.CSP(n_components=4).fit(X, y)
     features = csp.transform(X)
     np.testing.assert_allclose(features, np.log((csp.filters_ @ X).var(axis=-1)))
-    powers = codiag.CSP(n_filters=4, log=False).fit_transform(X, y)
+    powers = codiag.CSP(n_components=4, log=False).fit_transform(X, y)
     np.testing.assert_allclose(np.log(powers), features)
     C = codiag.epoch_covariances(X)
-    same = codiag.CSP(n_filters=4).fit(C, y)
+    same = codiag.CSP(n_components=4).fit(C, y)
     np.testing.assert_allclose(same.filters_, csp.filters_, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(same.transform(C), features, rtol=1e-5, atol=1e-6)
 
 
-def test_weights(motor):
+def test_sample_weight_and_class_weights(motor):
     X, y = motor
     twice = codiag.CSP(3).fit(np.concatenate([X, X[:20]]), np.concatenate([y, y[:20]]))
     weighted = codiag.CSP(3).fit(X, y, sample_weight=1.0 + (np.arange(120) < 20))
@@ -98,14 +98,15 @@ def test_pipeline_and_grid(motor):
     X, y = motor
     pipeline = make_pipeline(codiag.CSP(), LinearDiscriminantAnalysis())
     assert cross_val_score(pipeline, X, y, cv=4).mean() > 0.8
-    grid = GridSearchCV(pipeline, {"csp__n_filters": [1, 3], "csp__shrinkage": [0.0, "auto"]}, cv=3)
-    assert grid.fit(X, y).best_params_["csp__n_filters"] == 3
+    parameters = {"csp__n_components": [1, 3], "csp__shrinkage": [0.0, "auto"]}
+    grid = GridSearchCV(pipeline, parameters, cv=3)
+    assert grid.fit(X, y).best_params_["csp__n_components"] == 3
 
 
-def test_from_a_group(motor):
+def test_init_from_a_group(motor):
     X, y = motor
     group = codiag.CSP(10).fit(X, y)
-    subject = codiag.CSP(3, start=group.all_filters_).fit(X[::2], y[::2])
+    subject = codiag.CSP(3, init=group.all_filters_).fit(X[::2], y[::2])
     alone = codiag.CSP(3).fit(X[::2], y[::2])
     np.testing.assert_allclose(subject.filters_, alone.filters_, rtol=1e-4, atol=1e-6)
 
@@ -149,7 +150,7 @@ def test_bad_input(motor):
     ]:
         with pytest.raises(ValueError, match=match):
             codiag.CSP().fit(*wrong)
-    with pytest.raises(ValueError, match="n_filters must be at least 1"):
+    with pytest.raises(ValueError, match="n_components must be at least 1"):
         codiag.CSP(0).fit(X, y)
     with pytest.raises(ValueError, match="class_weights"):
         codiag.CSP(class_weights="even").fit(X, y)
@@ -158,7 +159,7 @@ def test_bad_input(motor):
 
 
 class AsTable(codiag.CSP):
-    """Takes the rows that scikit-learn's checks generate, as covariances."""
+    """Converts the rows that scikit-learn's checks generate to covariances."""
 
     def fit(self, X, y=None, sample_weight=None):
         if y is None:
@@ -188,7 +189,7 @@ class AsTable(codiag.CSP):
 
     @staticmethod
     def _cube(X):
-        # The outer product of a row with itself, lifted: a covariance of as many channels.
+        # The outer product of each row with itself, plus the identity.
         return X[:, :, None] * X[:, None, :] + np.eye(X.shape[1])
 
     def __sklearn_tags__(self):
@@ -198,8 +199,8 @@ class AsTable(codiag.CSP):
         return tags
 
 
-# Epochs are no rows: through an adapter, scikit-learn's own checks reach everything else. They
-# compare seven digits of two fits of 30 channels; the default tolerance promises fewer.
+# The adapter lets scikit-learn's checks of two-dimensional arrays run. They compare two fits of 30
+# channels to seven digits, which needs a smaller tolerance than the default.
 @parametrize_with_checks([codiag.CSP(), AsTable(on_failure="ignore", tol=1e-10)])
 def test_scikit_learn(estimator, check):
     check(estimator)

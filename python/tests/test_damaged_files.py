@@ -1,4 +1,4 @@
-"""Damaged and foreign files: a ValueError with the name of the file, within bounds of memory."""
+"""Damaged and foreign files raise a ValueError that names the file, with bounded memory."""
 
 import io
 import json
@@ -40,11 +40,11 @@ def recording():
 
 @pytest.fixture(scope="module", params=KINDS)
 def content(request, recording, epochs, tmp_path_factory):
-    """The bytes of a file of each kind."""
+    """Bytes of a file of each kind."""
     kind = request.param
     if "result" in kind:
-        C, _ = codiag.datasets.synthetic(10, 3, seed=1, complex=kind.startswith("complex"))
-        saved = codiag.diagonalize(C, restarts=1, stability=2)
+        C, _ = codiag.datasets.synthetic(10, 3, random_state=1, complex=kind.startswith("complex"))
+        saved = codiag.diagonalize(C, n_restarts=1, n_resamples=2)
     elif kind == "JointDiagonalizer":
         saved = codiag.JointDiagonalizer(window=5).fit(codiag.datasets.synthetic(10, 3)[0])
     elif kind.startswith("CSP"):
@@ -57,13 +57,13 @@ def content(request, recording, epochs, tmp_path_factory):
         raw = mne.io.RawArray(1e-6 * recording, info, verbose="error")
         saved = codiag.SourceSeparation(3).fit(raw)
     elif kind == "SourceSeparation":
-        saved = codiag.SourceSeparation(3, scale=[1.0, 2.0, 1.0, 1.0], stability=2).fit(recording)
+        saved = codiag.SourceSeparation(3, scale=[1.0, 2.0, 1.0, 1.0], n_resamples=2).fit(recording)
     elif kind == "SOBI":
         saved = codiag.SOBI(3, lags=np.array([1, 2])).fit(recording)
     elif kind == "AMUSE":
         saved = codiag.AMUSE().fit(recording)
     else:
-        saved = codiag.JADE(3, start=np.eye(3, 4)).fit(recording)
+        saved = codiag.JADE(3, init=np.eye(3, 4)).fit(recording)
     path = tmp_path_factory.mktemp("saved") / "saved.npz"
     saved.save(path)
     return path.read_bytes()
@@ -71,7 +71,7 @@ def content(request, recording, epochs, tmp_path_factory):
 
 @pytest.fixture
 def load(tmp_path):
-    """Load bytes; return what they hold, or None if they are refused as they should be."""
+    """Returns a function that loads bytes; None if loading raises the expected error."""
     path = tmp_path / "damaged.npz"
 
     def load(content):
@@ -99,10 +99,10 @@ def members(content):
 
 
 def packed(members, method=zipfile.ZIP_STORED):
-    """The bytes of an archive of members, given as a dict or as pairs."""
+    """Returns the bytes of an archive of members, given as a dict or as pairs."""
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of two members of one name
+        warnings.simplefilter("ignore")  # duplicate names
         with zipfile.ZipFile(file, "w", method) as archive:
             for name, content in members.items() if isinstance(members, dict) else members:
                 archive.writestr(name, content)
@@ -125,7 +125,7 @@ def described(dtype, shape, order="False"):
 
 
 def of(content, name):
-    """The name of an array of the result in a file of any kind."""
+    """Returns the name of an array of the result in a file of any kind."""
     return f"{name}.npy" if f"{name}.npy" in members(content) else f"result_{name}.npy"
 
 
@@ -145,7 +145,7 @@ def test_flipped_bits(content, load):
     for place in places:
         flipped = bytearray(content)
         flipped[place] ^= 1 << int(rng.integers(8))
-        # Some bits, as those of dates, say nothing of the arrays.
+        # Some bits, such as those of dates, do not affect the arrays.
         load(bytes(flipped))
 
 
@@ -204,7 +204,7 @@ def test_only_what_is_needed_is_unpacked(content, load):
     assert load(packed({**own, B: own[B] + zeros}, zipfile.ZIP_DEFLATED)) is None
     wide = with_header(described("'<f8'", "(5120, 5120)"), zeros)
     assert load(packed({**own, B: wide}, zipfile.ZIP_DEFLATED)) is None
-    # A directory of an archive that promises more than there is.
+    # An archive whose directory lists more data than the file holds.
     for field in (20, 24):
         lying, place = bytearray(content), content.find(b"PK\x01\x02")
         while place >= 0:
@@ -214,7 +214,7 @@ def test_only_what_is_needed_is_unpacked(content, load):
 
 
 class Trap:
-    """What must never be unpickled."""
+    """Object that must never be unpickled."""
 
     sprung = False
 
@@ -273,7 +273,7 @@ def test_arrays_of_other_types_and_shapes(content, load):
         load(changed(content, field, npy(np.zeros((2, 2, 2)))))
         load(changed(content, field, npy("text")))
     assert not Trap.sprung
-    # Of any order of entries and bytes.
+    # Any memory order and byte order.
     again = load(changed(content, name, npy(np.asfortranarray(B))))
     np.testing.assert_array_equal(B_of(again), B)
     swapped = load(changed(content, name, npy(B.astype(B.dtype.newbyteorder(">")))))
@@ -282,7 +282,7 @@ def test_arrays_of_other_types_and_shapes(content, load):
 
 
 def B_of(loaded):
-    """The filters of a result or of an estimator."""
+    """Returns the filters of a result or of an estimator."""
     return loaded.result_.B if hasattr(loaded, "result_") else loaded.B
 
 
@@ -309,7 +309,7 @@ def test_scalars_out_of_range(content, load):
         assert load(changed(content, of(content, name), npy(np.array(value)))) is None, name
 
 
-def test_texts(content, load):
+def test_strings_out_of_place(content, load):
     own = members(content)
     if "found.npy" not in own:
         pytest.skip("results hold no JSON")
@@ -332,7 +332,7 @@ def test_texts(content, load):
         for changed_text in texts:
             data = npy(np.array(changed_text or "\0x"))
             assert load(changed(content, f"{name}.npy", data)) is None, changed_text[:50]
-        # A setting may be anything; it is checked when it is used.
+        # Settings are not checked until they are used.
         for key in values if name == "found" else ("max_iter", "window"):
             for value in (
                 None,
@@ -357,7 +357,7 @@ def test_texts(content, load):
             assert name == "settings" or again is None, key
     settings = npy(np.array(json.dumps({"__class__": "x"})))
     assert load(changed(content, "settings.npy", settings)) is None
-    # No other attribute comes from a file.
+    # No other attribute is read from a file.
     found = json.loads(np.load(io.BytesIO(own["found.npy"])).item())
     more = npy(np.array(json.dumps({**found, "transform": "x"})))
     assert callable(load(changed(content, "found.npy", more)).transform)
@@ -365,7 +365,7 @@ def test_texts(content, load):
         assert load(changed(content, "estimator.npy", npy(np.array(estimator)))) is None
 
 
-def test_channels_of_another_file(content, load):
+def test_channel_info_of_another_file(content, load):
     own = members(content)
     if "info.npy" not in own:
         pytest.skip("fitted on an array")
@@ -386,17 +386,17 @@ def test_channels_of_another_file(content, load):
         load(changed(content, "info.npy", npy(flipped)))
 
 
-def test_missing_files_and_folders_are_errors_of_the_system(tmp_path):
+def test_missing_files_and_folders_raise_os_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         codiag.load(tmp_path / "nowhere.npz")
     with pytest.raises(OSError):
         codiag.load(tmp_path)
 
 
-def test_starts_from_damaged_files(tmp_path, noisy):
+def test_init_from_damaged_files(tmp_path, noisy):
     path = tmp_path / "start.npy"
     path.write_bytes(npy(np.eye(6)))
-    assert codiag.diagonalize(noisy, start=path).converged
+    assert codiag.diagonalize(noisy, init=path).converged
     for data in (
         b"",
         npy(np.eye(6))[:-1],
@@ -407,5 +407,5 @@ def test_starts_from_damaged_files(tmp_path, noisy):
     ):
         path.write_bytes(data)
         with pytest.raises(ValueError, match=r"start\.npy"):
-            codiag.diagonalize(noisy, start=path)
+            codiag.diagonalize(noisy, init=path)
     assert not Trap.sprung

@@ -1,6 +1,6 @@
-"""Sets on a cluster: two worker processes, some of which die.
+"""Sets of matrices on a Dask cluster of two worker processes, some of which are killed.
 
-Only processes that a test has started itself are killed, by their process objects or ids.
+Tests kill only processes that they have started, by their process objects or ids.
 """
 
 import os
@@ -29,11 +29,11 @@ N, P = 1500, 6
 
 @pytest.fixture(scope="module")
 def C():
-    return codiag.datasets.synthetic(N, P, sigma=0.1, seed=1)[0]
+    return codiag.datasets.synthetic(N, P, sigma=0.1, random_state=1)[0]
 
 
-class Mortals:
-    """Worker processes that nobody replaces, started here and killed here."""
+class UnsupervisedWorkers:
+    """Worker processes without a nanny, which are not replaced when they die."""
 
     def __init__(self, address):
         self.address = address
@@ -46,19 +46,19 @@ class Mortals:
         self.processes.append(subprocess.Popen([sys.executable, *command], **quiet))
 
     def kill(self):
-        """Kill the worker that has lived longest, as the system would: without a word."""
+        """Kill the oldest worker without notice, as the operating system would."""
         process = self.processes.pop(0)
         process.kill()
         process.wait()
 
 
 @contextmanager
-def mortals(count):
+def unsupervised_workers(count):
     with (
         distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        workers = Mortals(cluster.scheduler_address)
+        workers = UnsupervisedWorkers(cluster.scheduler_address)
         try:
             for _ in range(count):
                 workers.start()
@@ -70,7 +70,7 @@ def mortals(count):
 
 
 def assert_same(result, expected):
-    """The same minimum, to the default tolerance."""
+    """Checks that both results are at one minimum, to the default tolerance."""
     assert result.converged and expected.converged
     assert abs(result.loss - expected.loss) < 1e-10
     for field in ("B", "A", "powers", "residuals"):
@@ -79,8 +79,8 @@ def assert_same(result, expected):
         )
 
 
-def assert_same_way(result, expected):
-    """The same minimum, from the same start by the same first step."""
+def assert_same_path(result, expected):
+    """Checks that both results have equal minima, starting points and first steps."""
     assert_same(result, expected)
     for field in ("iteration", "kind", "loss"):
         first, other = (each.history[field][:2] for each in (result, expected))
@@ -91,31 +91,31 @@ def assert_same_way(result, expected):
 
 
 def indefinite(n, p, sigma):
-    """Symmetric matrices that one matrix makes diagonal, but for noise."""
+    """Symmetric matrices that one matrix diagonalizes, up to noise."""
     rng = np.random.default_rng(n)
     A, noise = rng.normal(size=(p, p)), rng.normal(size=(n, p, p))
     return (A * rng.normal(size=(n, 1, p))) @ A.T + sigma * (noise + noise.transpose(0, 2, 1))
 
 
-class TestSameAnswer:
+class TestSameResult:
     @pytest.mark.parametrize("chunks", [(N, P, P), (400, 3, 4), (97, P, P)], ids=str)
-    def test_whatever_the_chunks(self, client, C, chunks):
+    def test_any_chunks(self, client, C, chunks):
         result = codiag.diagonalize(da.from_array(C, chunks=chunks))
-        assert_same_way(result, codiag.diagonalize(C))
+        assert_same_path(result, codiag.diagonalize(C))
 
     def test_quasi_newton(self, client, C):
-        options = {"method": "quasi-newton", "start": "whitener"}
+        options = {"method": "quasi-newton", "init": "whitener"}
         result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), **options)
         assert result.n_iter > 5
-        assert_same_way(result, codiag.diagonalize(C, **options))
+        assert_same_path(result, codiag.diagonalize(C, **options))
 
     def test_orthogonal(self, client, C):
         result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), orthogonal=True)
-        assert_same_way(result, codiag.diagonalize(C, orthogonal=True))
+        assert_same_path(result, codiag.diagonalize(C, orthogonal=True))
 
     def test_restarts(self, client, C):
-        # Further starts in memory are found in another way, but lead to the same minimum.
-        options = {"restarts": 1, "tol": 1e-10}
+        # Restarts in memory begin at other points, but lead to the same minimum.
+        options = {"n_restarts": 1, "tol": 1e-10}
         result = codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), **options)
         assert_same(result, codiag.diagonalize(C, **options))
         assert len(result.start_losses) == 2
@@ -123,25 +123,24 @@ class TestSameAnswer:
     def test_weights(self, client, C):
         weights = np.random.default_rng(0).uniform(0, 3, N)
         weights[:600] = 0  # all of the first chunk
-        expected = codiag.diagonalize(C, weights=weights)
+        expected = codiag.diagonalize(C, sample_weight=weights)
         matrices = da.from_array(C, chunks=(500, P, P))
-        assert_same(codiag.diagonalize(matrices, weights=weights), expected)
+        assert_same(codiag.diagonalize(matrices, sample_weight=weights), expected)
         lazy = da.from_array(weights, chunks=333)
-        assert_same(codiag.diagonalize(matrices, weights=lazy), expected)
+        assert_same(codiag.diagonalize(matrices, sample_weight=lazy), expected)
 
-    def test_rank_and_shrinkage(self, client, C):
+    def test_n_components_and_shrinkage(self, client, C):
         lift = np.vstack([np.eye(P), np.ones(P)])
         lifted = lift @ C @ lift.T
         matrices = da.from_array(lifted, chunks=(500, -1, -1))
-        # Rounding decides the signs of the dimensions reduced to, and so from which side the
-        # minimum is reached.
-        options = {"rank": "auto", "tol": 1e-10}
+        # Rounding decides the signs of the reduced dimensions, and thereby the path to the minimum.
+        options = {"n_components": "auto", "tol": 1e-10}
         result = codiag.diagonalize(matrices, **options)
         assert result.B.shape == (P, P + 1)
         assert_same(result, codiag.diagonalize(lifted, **options))
         expected = codiag.diagonalize(lifted, shrinkage=0.01)
         assert_same(codiag.diagonalize(matrices, shrinkage=0.01), expected)
-        with pytest.raises(ValueError, match=r'rank="auto"'):
+        with pytest.raises(ValueError, match=r'n_components="auto"'):
             codiag.diagonalize(matrices)
 
     @pytest.mark.parametrize(
@@ -163,11 +162,11 @@ class TestSameAnswer:
         np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
         np.testing.assert_allclose(result.residuals, expected.residuals, atol=1e-8)
 
-    def test_the_rank_of_indefinite_matrices(self, client):
+    def test_rank_of_indefinite_matrices(self, client):
         L = np.random.default_rng(1).normal(size=(5, 3))
         C = L @ indefinite(90, 3, 0.1) @ L.T
         for criterion in ("least-squares", "frobenius"):
-            options = {"criterion": criterion, "rank": "auto"}
+            options = {"criterion": criterion, "n_components": "auto"}
             result = codiag.diagonalize(da.from_array(C, chunks=(40, 5, 5)), **options)
             expected = codiag.diagonalize(C, **options)
             assert result.B.shape == (3, 5)
@@ -175,7 +174,7 @@ class TestSameAnswer:
 
     def test_futures(self, client, C):
         def cut(first, last):
-            return codiag.datasets.synthetic(N, P, sigma=0.1, seed=1)[0][first:last]
+            return codiag.datasets.synthetic(N, P, sigma=0.1, random_state=1)[0][first:last]
 
         futures = [client.submit(cut, k, min(k + 400, N)) for k in range(0, N, 400)]
         assert_same(codiag.diagonalize(futures), codiag.diagonalize(C))
@@ -184,7 +183,7 @@ class TestSameAnswer:
         kept = da.from_array(C, chunks=(300, P, P)).persist()
         assert_same(codiag.diagonalize(kept), codiag.diagonalize(C))
 
-    def test_from_a_zarr_store_to_the_answer(self, client, tmp_path):
+    def test_zarr_store(self, client, tmp_path):
         pytest.importorskip("zarr")
         rng = np.random.default_rng(3)
         powers = np.repeat(rng.uniform(0.2, 2, (4, 60)), 200, axis=1)
@@ -198,14 +197,14 @@ class TestSameAnswer:
         assert_same(codiag.diagonalize(made), expected)
 
     def test_one_worker(self, C):
-        with mortals(1):
+        with unsupervised_workers(1):
             result = codiag.diagonalize(da.from_array(C, chunks=(400, P, P)))
         assert_same(result, codiag.diagonalize(C))
 
-    def test_without_a_client_a_cluster_of_this_process(self, C):
+    def test_without_a_client_a_local_cluster_is_used(self, C):
         code = """if True:
             import codiag, dask.array, distributed
-            C = codiag.datasets.synthetic(1500, 6, sigma=0.1, seed=1)[0]
+            C = codiag.datasets.synthetic(1500, 6, sigma=0.1, random_state=1)[0]
             result = codiag.diagonalize(dask.array.from_array(C, chunks=(500, 6, 6)))
             assert abs(result.B - codiag.diagonalize(C).B).max() < 1e-6
             try:
@@ -217,10 +216,10 @@ class TestSameAnswer:
         assert done.stdout == "closed\n", done.stderr
 
 
-class TestWorkersThatDie:
-    def test_one_in_the_middle_of_a_solve(self, C):
-        options = {"method": "quasi-newton", "start": "whitener"}
-        with mortals(2) as (client, workers):
+class TestDyingWorkers:
+    def test_one_dies_during_a_solve(self, C):
+        options = {"method": "quasi-newton", "init": "whitener"}
+        with unsupervised_workers(2) as (client, workers):
             seen = []
 
             def kill_one(record):
@@ -231,15 +230,15 @@ class TestWorkersThatDie:
             matrices = da.from_array(C, chunks=(200, P, P))
             result = codiag.diagonalize(matrices, callback=kill_one, **options)
             assert len(client.nthreads()) == 1
-        # Nothing was done twice.
+        # No iteration was repeated.
         assert seen == list(range(result.n_iter + 1)) and result.n_iter > 3
         assert_same(result, codiag.diagonalize(C, **options))
 
     @pytest.mark.parametrize("criterion", ["frobenius", "least-squares"])
-    def test_for_every_criterion(self, criterion):
+    def test_every_criterion(self, criterion):
         C = indefinite(300, P, 0.1)
-        options = {"criterion": criterion, "start": "identity", "tol": 1e-9}
-        with mortals(2) as (client, workers):
+        options = {"criterion": criterion, "init": "identity", "tol": 1e-9}
+        with unsupervised_workers(2) as (client, workers):
 
             def kill_one(record):
                 if record.iteration == 2:
@@ -252,24 +251,24 @@ class TestWorkersThatDie:
         assert result.converged and result.n_iter > 2
         np.testing.assert_allclose(result.B, expected.B, atol=1e-6)
 
-    def test_three_in_a_row(self, C):
-        with mortals(2) as (_, workers):
+    def test_three_die_one_after_the_other(self, C):
+        with unsupervised_workers(2) as (_, workers):
 
             def kill_one(record):
                 if record.iteration < 3:
                     workers.start()
                     workers.kill()
 
-            options = {"method": "quasi-newton", "start": "whitener"}
+            options = {"method": "quasi-newton", "init": "whitener"}
             matrices = da.from_array(C, chunks=(200, P, P))
             result = codiag.diagonalize(matrices, callback=kill_one, **options)
         assert result.n_iter >= 3
         assert_same(result, codiag.diagonalize(C, **options))
 
-    def test_in_the_middle_of_a_question(self):
-        # Larger matrices would be in single precision on the way in memory.
-        C = codiag.datasets.synthetic(4000, 19, sigma=0.1, seed=1)[0]
-        with mortals(2) as (_, workers):
+    def test_one_dies_during_a_request(self):
+        # In memory, larger matrices would be held in single precision during the solve.
+        C = codiag.datasets.synthetic(4000, 19, sigma=0.1, random_state=1)[0]
+        with unsupervised_workers(2) as (_, workers):
             matrices = da.from_array(C, chunks=(500, 19, 19))
             killer = threading.Timer(0.02, workers.kill)
 
@@ -281,8 +280,8 @@ class TestWorkersThatDie:
             killer.join()
         assert_same(result, codiag.diagonalize(C))
 
-    def test_replaced_by_the_clusters_own_means(self, C):
-        """A LocalCluster starts a new process for one that died."""
+    def test_nanny_replaces_a_worker(self, C):
+        """A LocalCluster starts a new process for each worker that died."""
         with (
             distributed.LocalCluster(
                 n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
@@ -301,8 +300,11 @@ class TestWorkersThatDie:
             assert not children & set(client.run(os.getpid).values())
         assert_same(result, codiag.diagonalize(C))
 
-    def test_all_and_none_comes(self, C):
-        with mortals(2) as (_, workers), dask.config.set({"codiag.worker-timeout": "2s"}):
+    def test_all_die_and_none_is_replaced(self, C):
+        with (
+            unsupervised_workers(2) as (_, workers),
+            dask.config.set({"codiag.worker-timeout": "2s"}),
+        ):
 
             def kill_all(record):
                 workers.kill()
@@ -313,19 +315,19 @@ class TestWorkersThatDie:
             ):
                 codiag.diagonalize(da.from_array(C, chunks=(200, P, P)), callback=kill_all)
 
-    def test_chunks_that_kill(self, C):
-        """Whoever loads them dies, four times over."""
+    def test_chunks_that_kill_each_worker(self, C):
+        """Four workers that load these chunks die, one after the other."""
 
         def poison(block):
             os._exit(1)
 
-        with mortals(4):
+        with unsupervised_workers(4):
             matrices = da.from_array(C, chunks=(N, P, P)).map_blocks(poison, meta=C[:0])
             with pytest.raises(RuntimeError, match="workers died one after the other"):
                 codiag.diagonalize(matrices)
 
-    def test_chunks_that_cannot_be_loaded_again(self, C):
-        with mortals(2) as (client, workers):
+    def test_lost_chunks_that_cannot_be_recomputed(self, C):
+        with unsupervised_workers(2) as (client, workers):
             scattered = client.scatter([C[:700], C[700:]])
 
             def replace_all(record):
@@ -334,19 +336,19 @@ class TestWorkersThatDie:
                     workers.kill()
                     workers.kill()
 
-            with pytest.raises(RuntimeError, match="cannot be loaded again"):
+            with pytest.raises(RuntimeError, match=r"cannot be (loaded again|recomputed)"):
                 codiag.diagonalize(scattered, callback=replace_all)
 
-    def test_the_client(self, client, tmp_path):
-        """Another process goes on from where the first one died."""
+    def test_client_dies(self, client, tmp_path):
+        """A second process resumes from the checkpoint of the first one."""
         code = """if True:
             import codiag, dask.array, distributed, os, sys
-            C = codiag.datasets.synthetic(1500, 6, sigma=0.1, seed=1)[0]
+            C = codiag.datasets.synthetic(1500, 6, sigma=0.1, random_state=1)[0]
             address, path, die = sys.argv[1:]
             with distributed.Client(address):
                 result = codiag.diagonalize(
                     dask.array.from_array(C, chunks=(500, 6, 6)),
-                    method="quasi-newton", start="whitener" if die else path,
+                    method="quasi-newton", init="whitener" if die else path,
                     checkpoint=path, checkpoint_every=0,
                     callback=lambda record: die and record.iteration == 5 and os._exit(3),
                 )
@@ -358,8 +360,8 @@ class TestWorkersThatDie:
         assert died.returncode == 3, died.stderr
         assert os.listdir(tmp_path) == ["b.npy"]
         done = subprocess.run([*command, ""], capture_output=True, text=True)
-        C = codiag.datasets.synthetic(1500, 6, sigma=0.1, seed=1)[0]
-        whole = codiag.diagonalize(C, method="quasi-newton", start="whitener")
+        C = codiag.datasets.synthetic(1500, 6, sigma=0.1, random_state=1)[0]
+        whole = codiag.diagonalize(C, method="quasi-newton", init="whitener")
         iterations, converged, loss = done.stdout.split()
         # The callback of iteration 5 came before its checkpoint.
         assert int(iterations) < whole.n_iter and converged == "True"
@@ -367,7 +369,7 @@ class TestWorkersThatDie:
 
 
 class TestErrors:
-    def test_a_bad_matrix_is_named_by_its_number_in_the_set(self, client, C):
+    def test_bad_matrix_is_named_by_its_index_in_the_set(self, client, C):
         bad = C.copy()
         bad[1234, 3, 4] = np.nan
         with pytest.raises(ValueError, match=r"^matrix 1234: entry \(3, 4\) is NaN"):
@@ -387,9 +389,9 @@ class TestErrors:
     def test_weights(self, client, C, weights, message):
         matrices = da.from_array(C, chunks=(500, P, P))
         with pytest.raises(ValueError, match=message):
-            codiag.diagonalize(matrices, weights=weights)
+            codiag.diagonalize(matrices, sample_weight=weights)
         with pytest.raises(ValueError, match=message):
-            codiag.diagonalize(matrices, weights=da.from_array(weights, chunks=100))
+            codiag.diagonalize(matrices, sample_weight=da.from_array(weights, chunks=100))
 
     def test_shapes(self, client, C):
         with pytest.raises(ValueError, match="got shape"):
@@ -404,32 +406,32 @@ class TestErrors:
         with pytest.raises(ValueError, match="from future 1"):
             codiag.diagonalize(client.scatter([C[:10], C[:10, :2, :2]]))
 
-    def test_pham_wants_the_matrices_here(self, client, C):
+    def test_pham_requires_matrices_in_memory(self, client, C):
         with pytest.raises(ValueError, match="method"):
             codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), method="pham")
 
-    def test_what_a_callback_raises_surfaces(self, client, C):
+    def test_callback_exceptions_propagate(self, client, C):
         def object_(record):
             raise ZeroDivisionError("mine")
 
         with pytest.raises(ZeroDivisionError, match="mine"):
             codiag.diagonalize(da.from_array(C, chunks=(500, P, P)), callback=object_)
 
-    def test_an_interrupt_in_the_middle_of_a_question_surfaces(self, client, C):
+    def test_keyboard_interrupt_during_a_request_propagates(self, client, C):
         def interrupt(record):
             if record.iteration == 1 and not timers:
                 timers.append(threading.Timer(0.01, signal.raise_signal, [signal.SIGINT]))
                 timers[0].start()
 
         timers = []
-        # A solve that does not end by itself.
+        # This solve cannot converge.
         with pytest.raises(KeyboardInterrupt):
             codiag.diagonalize(
                 da.from_array(C, chunks=(500, P, P)),
                 method="quasi-newton",
-                start="whitener",
+                init="whitener",
                 tol=1e-300,
-                restarts=1000,
+                n_restarts=1000,
                 callback=interrupt,
             )
 
@@ -451,19 +453,19 @@ class TestFairGroups:
 
         self.groups = fair_groups
 
-    def test_chunks_stay_where_they_are_if_that_is_fair(self):
+    def test_balanced_chunks_stay(self):
         assert self.groups("abab", [5, 5, 5, 5], {"a": 1, "b": 1}) == [[0, 2], [1, 3]]
 
-    def test_chunks_move_to_workers_that_have_less(self):
+    def test_chunks_move_to_less_loaded_workers(self):
         groups = self.groups(["a"] * 6, [10] * 6, {"a": 1, "b": 1, "c": 1})
         assert sorted(len(group) for group in groups) == [2, 2, 2]
         assert sorted(k for group in groups for k in group) == list(range(6))
 
-    def test_threads_count(self):
+    def test_workers_are_weighted_by_their_threads(self):
         groups = self.groups(["a"] * 8, [10] * 8, {"a": 3, "b": 1})
         assert sorted(len(group) for group in groups) == [2, 6]
 
-    def test_of_one_large_chunk_there_is_one_part(self):
+    def test_single_chunk_gives_one_part(self):
         assert self.groups([None], [100], {"a": 1, "b": 1}) == [[0]]
 
     def test_uneven_chunks(self):

@@ -1,4 +1,4 @@
-"""The function most people call."""
+"""codiag.diagonalize."""
 
 import sys
 import types
@@ -11,7 +11,7 @@ import codiag
 
 
 def test_exact_set_is_diagonalized():
-    C, A = codiag.datasets.synthetic(60, 12, sigma=0, seed=3)
+    C, A = codiag.datasets.synthetic(60, 12, sigma=0, random_state=3)
     result = codiag.diagonalize(C)
     assert result.converged and result.status == "converged"
     assert codiag.amari_distance(result.B, A) < 1e-7
@@ -22,25 +22,26 @@ def test_exact_set_is_diagonalized():
 
 
 @pytest.mark.parametrize("method", ["newton", "quasi-newton", "pham", "row-wise"])
-@pytest.mark.parametrize("start", ["spectral", "whitener", "identity"])
-def test_all_methods_and_starts_agree(noisy, method, start):
+@pytest.mark.parametrize("init", ["spectral", "whitener", "identity"])
+def test_all_methods_and_starting_points_agree(noisy, method, init):
     reference = codiag.diagonalize(noisy, tol=1e-10)
-    result = codiag.diagonalize(noisy, method=method, start=start, tol=1e-10)
+    result = codiag.diagonalize(noisy, method=method, init=init, tol=1e-10)
     assert result.loss == pytest.approx(reference.loss, abs=1e-11)
     # The canonical form makes B unique.
     np.testing.assert_allclose(result.B, reference.B, rtol=1e-6, atol=1e-7)
 
 
 def test_result_is_consistent(noisy, weights):
-    result = codiag.diagonalize(noisy, weights=weights)
+    result = codiag.diagonalize(noisy, sample_weight=weights)
     w = weights / weights.sum()
     np.testing.assert_allclose(result.B @ result.A, np.eye(6), atol=1e-12)
     np.testing.assert_allclose(w @ result.powers, np.ones(6), rtol=1e-12)
     D = result.transform(noisy)
     np.testing.assert_allclose(np.diagonal(D, axis1=1, axis2=2), result.powers, rtol=1e-10)
     assert w @ result.residuals == pytest.approx(result.loss, abs=1e-12)
-    assert codiag.loss(noisy, result.B, weights=weights) == pytest.approx(result.loss, abs=1e-12)
-    G = codiag.gradient(noisy, result.B, weights=weights)
+    loss = codiag.loss(noisy, result.B, sample_weight=weights)
+    assert loss == pytest.approx(result.loss, abs=1e-12)
+    G = codiag.gradient(noisy, result.B, sample_weight=weights)
     assert np.linalg.norm(G) / np.sqrt(6) == pytest.approx(result.gradient_norm, abs=1e-12)
     assert result.gradient_norm <= 1e-8
     assert result.condition_number == pytest.approx(np.linalg.cond(result.B))
@@ -52,15 +53,16 @@ def test_result_is_consistent(noisy, weights):
     assert (largest > 0).all()
 
 
-def test_loss_and_gradient_by_their_formulae(noisy, weights):
+def test_loss_and_gradient_match_their_formulas(noisy, weights):
     B = np.random.default_rng(3).standard_normal((6, 6))
     w = weights / weights.sum()
     D = B @ noisy @ B.T
     diagonals = np.diagonal(D, axis1=1, axis2=2)
     loss = 0.5 * w @ (np.log(diagonals).sum(axis=1) - np.linalg.slogdet(D)[1])
     gradient = np.einsum("i,iab,ia->ab", w, D, 1 / diagonals) - np.eye(6)
-    assert codiag.loss(noisy, B, weights=weights) == pytest.approx(loss, rel=1e-12)
-    np.testing.assert_allclose(codiag.gradient(noisy, B, weights=weights), gradient, atol=1e-12)
+    assert codiag.loss(noisy, B, sample_weight=weights) == pytest.approx(loss, rel=1e-12)
+    found = codiag.gradient(noisy, B, sample_weight=weights)
+    np.testing.assert_allclose(found, gradient, atol=1e-12)
 
 
 def test_gradient_is_the_derivative_of_the_loss(noisy):
@@ -78,22 +80,22 @@ def test_identifiability_names_the_pair():
     powers = rng.uniform(0.5, 2, (30, 4))
     powers[:, 3] = powers[:, 1] * (1 + 1e-3 * rng.standard_normal(30))
     C = np.einsum("ia,ab->iab", powers, np.eye(4))
-    result = codiag.diagonalize(C, start="identity", canonical=False)
+    result = codiag.diagonalize(C, init="identity", canonical=False)
     assert result.identifiability.pair == (1, 3)
     assert 0 <= result.identifiability.margin < 1e-4
 
 
-def test_given_start_is_kept_if_it_is_the_answer(noisy):
+def test_init_at_the_minimum_is_kept(noisy):
     B = codiag.diagonalize(noisy).B
-    again = codiag.diagonalize(noisy, start=B, tol=1e-7)
+    again = codiag.diagonalize(noisy, init=B, tol=1e-7)
     assert again.n_iter == 0
     np.testing.assert_allclose(again.B, B, rtol=1e-10, atol=1e-12)
 
 
-def test_uncanonical_keeps_the_order_of_the_start(noisy):
+def test_noncanonical_result_keeps_the_order_of_init(noisy):
     B = codiag.diagonalize(noisy).B
     permuted = -3 * B[::-1]
-    result = codiag.diagonalize(noisy, start=permuted, canonical=False)
+    result = codiag.diagonalize(noisy, init=permuted, canonical=False)
     cosines = np.einsum("ac,ac->a", result.B, permuted)
     cosines /= np.linalg.norm(result.B, axis=1) * np.linalg.norm(permuted, axis=1)
     np.testing.assert_allclose(cosines, np.ones(6), rtol=1e-9)
@@ -107,13 +109,13 @@ def test_orthogonal(noisy, method):
     assert result.loss > codiag.diagonalize(noisy).loss
 
 
-def test_rank_and_shrinkage(noisy):
+def test_n_components_and_shrinkage(noisy):
     lift = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
     singular = lift @ noisy @ lift.T
-    with pytest.raises(ValueError, match='rank="auto"'):
+    with pytest.raises(ValueError, match='n_components="auto"'):
         codiag.diagonalize(singular)
-    for rank in ("auto", 6, np.int64(6)):
-        result = codiag.diagonalize(singular, rank=rank)
+    for n_components in ("auto", 6, np.int64(6)):
+        result = codiag.diagonalize(singular, n_components=n_components)
         assert result.B.shape == (6, 9) and result.A.shape == (9, 6)
         assert result.loss == pytest.approx(codiag.diagonalize(noisy).loss, abs=1e-9)
         np.testing.assert_allclose(result.B @ result.A, np.eye(6), atol=1e-9)
@@ -122,20 +124,20 @@ def test_rank_and_shrinkage(noisy):
     assert shrunk.B.shape == (9, 9)
 
 
-def test_restarts_never_make_it_worse():
+def test_restarts_never_increase_the_loss():
     C = codiag.datasets.meg("magnetometers")[:, :15, :15]
     once = codiag.diagonalize(C, tol=1e-6)
-    often = codiag.diagonalize(C, tol=1e-6, restarts=3)
+    often = codiag.diagonalize(C, tol=1e-6, n_restarts=3)
     assert len(often.start_losses) == 4
     assert often.loss <= once.loss + 1e-9
     assert often.loss == pytest.approx(often.start_losses.min(), abs=1e-9)
 
 
-def test_threads_do_not_change_a_bit():
+def test_results_are_bitwise_independent_of_n_jobs():
     C, _ = codiag.datasets.synthetic(300, 20)
-    one = codiag.diagonalize(C, threads=1)
-    for threads in (2, 3, 10**6, None):
-        other = codiag.diagonalize(C, threads=threads)
+    one = codiag.diagonalize(C, n_jobs=1)
+    for n_jobs in (2, 3, 10**6, -1, None):
+        other = codiag.diagonalize(C, n_jobs=n_jobs)
         assert (other.B == one.B).all()
         assert (other.history["loss"] == one.history["loss"]).all()
 
@@ -151,11 +153,11 @@ def test_single_matrix_and_single_channel():
 def test_zero_iterations():
     C, _ = codiag.datasets.synthetic(30, 5)
     result = codiag.diagonalize(C, max_iter=0, on_failure="ignore")
-    assert (result.n_iter, result.status) == (0, "iteration limit")
+    assert (result.n_iter, result.status) == (0, "max_iter")
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-30, 1e30, 1e200])
-def test_units_do_not_matter(noisy, factor):
+def test_result_is_scale_equivariant(noisy, factor):
     plain, scaled = codiag.diagonalize(noisy), codiag.diagonalize(factor * noisy)
     assert scaled.converged
     assert scaled.loss == pytest.approx(plain.loss, abs=1e-9)
@@ -181,7 +183,7 @@ class TestInputs:
             "list-of-arrays", "object", "masked-array",
         ],
     )  # fmt: skip
-    def test_anything_array_like(self, noisy, convert):
+    def test_array_likes(self, noisy, convert):
         given = convert(noisy)
         before = np.array(given, copy=True)
         expected = codiag.diagonalize(np.ascontiguousarray(np.asarray(given, dtype=float)))
@@ -197,8 +199,8 @@ class TestInputs:
                 assert (codiag.diagonalize(C.astype(dtype)).B == expected.B).all()
         assert codiag.diagonalize(np.abs(C).astype(np.uint16)).converged
 
-    def test_objects_that_turn_into_arrays(self, noisy):
-        """As arrays of dask, xarray and torch do."""
+    def test_objects_with_array_protocol(self, noisy):
+        """Such as arrays of dask, xarray and torch."""
 
         class Lazy:
             def __array__(self, dtype=None, copy=None):
@@ -218,10 +220,10 @@ class TestInputs:
         frozen.flags.writeable = False
         assert (codiag.diagonalize(frozen).B == codiag.diagonalize(noisy).B).all()
 
-    def test_callers_arrays_are_left_alone(self, noisy, weights):
+    def test_input_arrays_are_not_modified(self, noisy, weights):
         C, w, B = noisy.copy(), weights.copy(), np.eye(6)
-        codiag.diagonalize(C, weights=w, start=B)
-        codiag.loss(C, B, weights=w)
+        codiag.diagonalize(C, sample_weight=w, init=B)
+        codiag.loss(C, B, sample_weight=w)
         assert (C == noisy).all() and (w == weights).all() and (B == np.eye(6)).all()
 
     def test_returned_arrays_are_writable(self, noisy):
@@ -231,27 +233,27 @@ class TestInputs:
         for column in result.history.values():
             assert column.flags.writeable
 
-    def test_slight_asymmetry_is_rounding(self, noisy):
+    def test_rounding_asymmetry_is_accepted(self, noisy):
         C = noisy.copy()
         C[3, 0, 1] *= 1 + 1e-10
         assert codiag.diagonalize(C).converged
 
-    def test_zero_weights_leave_matrices_out(self, noisy):
+    def test_zero_weights_exclude_matrices(self, noisy):
         w = np.ones(40)
         w[30:] = 0
-        some, few = codiag.diagonalize(noisy, weights=w), codiag.diagonalize(noisy[:30])
+        some, few = codiag.diagonalize(noisy, sample_weight=w), codiag.diagonalize(noisy[:30])
         np.testing.assert_allclose(some.B, few.B, rtol=1e-6, atol=1e-8)
 
 
-class TestFollowing:
-    def test_callback_sees_what_history_keeps(self, noisy):
+class TestCallbackAndVerbose:
+    def test_callback_records_match_the_history(self, noisy):
         records = []
         result = codiag.diagonalize(noisy, callback=records.append)
         assert all(isinstance(record, codiag.Record) for record in records)
         assert all(record.stage == "full" for record in records)
         for name in result.history:
             assert [getattr(r, name) for r in records] == result.history[name].tolist()
-        assert records[0].kind == "start" and records[0].iteration == 0
+        assert records[0].kind == "init" and records[0].iteration == 0
 
     def test_callback_stops(self, noisy):
         with warnings.catch_warnings():
@@ -259,16 +261,16 @@ class TestFollowing:
             result = codiag.diagonalize(
                 noisy, method="quasi-newton", tol=1e-14, callback=lambda r: r.iteration == 2
             )
-        assert (result.status, result.n_iter, result.converged) == ("stopped", 2, False)
+        assert (result.status, result.n_iter, result.converged) == ("interrupted", 2, False)
 
-    def test_errors_in_callbacks_come_through(self, noisy):
+    def test_callback_exceptions_propagate(self, noisy):
         def faulty(record):
             raise KeyError("mine")
 
         with pytest.raises(KeyError, match="mine"):
             codiag.diagonalize(noisy, callback=faulty)
 
-    def test_history_makes_a_table(self, noisy):
+    def test_history_converts_to_a_table(self, noisy):
         pandas = pytest.importorskip("pandas")
         result = codiag.diagonalize(noisy)
         table = pandas.DataFrame(result.history)
@@ -277,20 +279,20 @@ class TestFollowing:
         assert len(table) == result.n_iter + 1
         assert table["loss"].iloc[-1] == pytest.approx(result.loss, abs=1e-9)
 
-    def test_verbose_into_a_file_is_one_plain_line(self, noisy, capsys):
+    def test_verbose_prints_one_plain_line_to_a_file(self, noisy, capsys):
         codiag.diagonalize(noisy, verbose=True)
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.count("\n") == 1 and captured.err.endswith("\n")
         assert "\r" not in captured.err and "converged" in captured.err
 
-    def test_verbose_on_a_terminal_is_a_live_line(self, noisy, monkeypatch, capsys):
+    def test_verbose_updates_a_line_on_a_terminal(self, noisy, monkeypatch, capsys):
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         codiag.diagonalize(noisy, verbose=True)
         err = capsys.readouterr().err
         assert err.startswith("\r") and err.count("\n") == 1 and "iteration 0" in err
 
-    def test_verbose_in_a_notebook_is_a_live_line_of_output(self, noisy, monkeypatch, capsys):
+    def test_verbose_updates_a_line_in_a_notebook(self, noisy, monkeypatch, capsys):
         shell = type("ZMQInteractiveShell", (), {})()
         ipython = types.SimpleNamespace(get_ipython=lambda: shell)
         monkeypatch.setitem(sys.modules, "IPython", ipython)
@@ -299,21 +301,21 @@ class TestFollowing:
         assert captured.err == "" and captured.out.startswith("\r")
         assert captured.out.count("\n") == 1 and captured.out.endswith("\n")
 
-    def test_verbose_lets_callbacks_stop_and_fail(self, noisy, capsys):
-        stopped = codiag.diagonalize(
+    def test_callback_may_stop_or_raise_with_verbose(self, noisy, capsys):
+        result = codiag.diagonalize(
             noisy, tol=1e-14, verbose=True, callback=lambda r: r.iteration == 1
         )
-        assert stopped.status == "stopped"
+        assert result.status == "interrupted"
         with pytest.raises(ZeroDivisionError):
             codiag.diagonalize(noisy, verbose=True, callback=lambda r: 1 / 0)
-        assert "stopped" in capsys.readouterr().err
+        assert "interrupted" in capsys.readouterr().err
 
 
-class TestFailure:
-    def test_warning_says_how(self, noisy):
-        with pytest.warns(codiag.ConvergenceWarning, match="iteration limit after 1 .*gradient"):
+class TestConvergenceFailure:
+    def test_warning_contains_status_and_gradient(self, noisy):
+        with pytest.warns(codiag.ConvergenceWarning, match="max_iter.* 1 .*gradient"):
             result = codiag.diagonalize(noisy, method="quasi-newton", max_iter=1)
-        assert not result.converged and result.status == "iteration limit"
+        assert not result.converged and result.status == "max_iter"
 
     def test_warning_points_at_the_caller(self, noisy):
         with pytest.warns(codiag.ConvergenceWarning) as caught:
@@ -321,18 +323,18 @@ class TestFailure:
         assert caught[0].filename == __file__
 
     def test_error_carries_the_result(self, noisy):
-        with pytest.raises(codiag.ConvergenceError, match="iteration limit") as caught:
+        with pytest.raises(codiag.ConvergenceError, match="max_iter") as caught:
             codiag.diagonalize(noisy, method="pham", max_iter=1, on_failure="raise")
         assert caught.value.result.n_iter == 1
 
-    def test_ignored(self, noisy):
+    def test_on_failure_ignore(self, noisy):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             codiag.diagonalize(noisy, method="quasi-newton", max_iter=1, on_failure="ignore")
 
-    def test_out_of_reach_is_no_further_decrease(self, noisy):
+    def test_unreachable_tolerance_stalls(self, noisy):
         result = codiag.diagonalize(noisy, tol=1e-300, on_failure="ignore")
-        assert result.status == "no further decrease"
+        assert result.status == "stalled"
         assert result.gradient_norm < 1e-12
 
 

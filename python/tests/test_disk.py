@@ -1,4 +1,4 @@
-"""Matrices that stay in a file, within a budget of memory."""
+"""Solves of matrices in a file with limited memory."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 
 import codiag
 
-BUDGET = "12MB"  # less than these 8 MB take when they are solved in memory
+BUDGET = "12MB"  # a solve of these 8 MB in memory would need more
 
 
 @pytest.fixture(scope="module")
 def many():
-    return codiag.datasets.synthetic(4000, 16, sigma=0.1, seed=2)[0]
+    return codiag.datasets.synthetic(4000, 16, sigma=0.1, random_state=2)[0]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def path(many, tmp_path_factory):
     return path
 
 
-# Small, so that one iteration more or less hardly changes B.
+# Small, so that one iteration more or fewer hardly changes B.
 TOLERANCE = 1e-11
 
 
@@ -42,19 +42,19 @@ def assert_same(found, expected, within=1e-8):
     "options",
     [
         {},
-        {"method": "quasi-newton", "start": "whitener", "max_iter": 20, "on_failure": "ignore"},
-        {"rank": 7, "shrinkage": 0.1},
-        {"weights": np.arange(4000) % 3},
-        {"threads": 1, "orthogonal": True},
+        {"method": "quasi-newton", "init": "whitener", "max_iter": 20, "on_failure": "ignore"},
+        {"n_components": 7, "shrinkage": 0.1},
+        {"sample_weight": np.arange(4000) % 3},
+        {"n_jobs": 1, "orthogonal": True},
     ],
 )
-def test_a_path_and_a_memmap_give_the_answer_of_the_array(many, path, options):
+def test_path_and_memmap_give_the_result_of_the_array(many, path, options):
     options = {"tol": TOLERANCE, **options}
     expected = codiag.diagonalize(many, **options)
     assert_same(codiag.diagonalize(path, memory=BUDGET, **options), expected)
     mapped = np.load(path, mmap_mode="r")
     assert_same(codiag.diagonalize(mapped, memory=12_000_000, **options), expected)
-    # Without a budget the file is read and solved in memory.
+    # Without `memory`, the file is read and solved in memory.
     assert (codiag.diagonalize(str(path), **options).B == expected.B).all()
 
 
@@ -65,13 +65,13 @@ def test_slices_and_other_types_of_a_memmap(many, tmp_path):
     expected = codiag.diagonalize(mapped[100:3900].astype(float), tol=TOLERANCE)
     found = codiag.diagonalize(mapped[100:3900], memory=BUDGET, tol=TOLERANCE)
     assert_same(found, expected)
-    with pytest.raises(ValueError, match="one after the other"):
+    with pytest.raises(ValueError, match="contiguous in their file"):
         codiag.diagonalize(mapped[::2], memory=BUDGET)
     with pytest.raises(ValueError, match="shape"):
         codiag.diagonalize(mapped[0], memory=BUDGET)
 
 
-def test_what_is_wrong_is_said(many, path, tmp_path):
+def test_bad_input(many, path, tmp_path):
     with pytest.raises(ValueError, match=r"memory= needs matrices in a file.*ndarray"):
         codiag.diagonalize(many, memory=BUDGET)
     with pytest.raises(ValueError, match=r"covs\.npy: memory must be at least"):
@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said(many, path, tmp_path):
         codiag.diagonalize(tmp_path / "bad.npy", memory=BUDGET)
 
 
-def test_a_file_that_shrinks_during_the_solve(many, tmp_path):
+def test_file_truncated_during_the_solve(many, tmp_path):
     path = tmp_path / "covs.npy"
     np.save(path, many)
 
@@ -109,14 +109,14 @@ def test_a_file_that_shrinks_during_the_solve(many, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_ctrl_c_is_heard(path):
+def test_ctrl_c_interrupts(path):
     script = f"""
         import os, signal, threading
         import codiag
         try:
             threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
             codiag.diagonalize({str(path)!r}, memory="12MB", method="quasi-newton", tol=1e-300,
-                               restarts=100000)
+                               n_restarts=100000)
         except KeyboardInterrupt:
             print("heard")
     """
@@ -130,11 +130,11 @@ def test_ctrl_c_is_heard(path):
 
 
 def test_memory_stays_within_the_budget(tmp_path):
-    """The largest resident size of a process that solves 128 MB in 16."""
+    """Checks the peak resident size of a process that solves 128 MB with memory="16MB"."""
     if not os.path.exists("/proc/self/status"):
-        pytest.skip("the system does not tell the largest resident size")
+        pytest.skip("the system does not report the peak resident size")
     path = tmp_path / "covs.npy"
-    small = codiag.datasets.synthetic(1000, 40, sigma=0.1, seed=0)[0]
+    small = codiag.datasets.synthetic(1000, 40, sigma=0.1, random_state=0)[0]
     big = np.lib.format.open_memmap(path, "w+", shape=(10_000, 40, 40))
     for k in range(10):
         big[1000 * k : 1000 * (k + 1)] = small * (k + 1)

@@ -1,4 +1,4 @@
-"""The sources of a recording do not depend on how its channels are written."""
+"""Sources do not depend on the order, sign, unit or reference of the channels."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def rewritings(p, seed):
         "permuted": np.eye(p)[rng.permutation(p)],
         "in other units": np.diag(10.0 ** rng.uniform(-12, 12, p)),
         "with other signs": np.diag(rng.choice([-1.0, 1.0], p)),
-        # Less the mean of all channels and of the old reference.
+        # Average reference, which includes the old reference channel.
         "re-referenced": np.eye(p) - 1 / (p + 1),
         "mixed": rng.standard_normal((p, p)),
     }
@@ -41,7 +41,7 @@ def assert_same_sources(model, X, rewritings):
         again = type(model)(**model.get_params()).fit(Q @ X)
         found = again.transform(Q @ X)
         correlations = np.corrcoef(expected, found)[: len(expected), len(expected) :]
-        # Each component is found again, in the same place.
+        # Each component is recovered at its position.
         assert (abs(np.diag(correlations)) > 0.999).all(), name
         loss, again_loss = first.result_.loss, again.result_.loss
         assert again_loss == pytest.approx(loss, rel=1e-8, abs=1e-9), name
@@ -50,21 +50,21 @@ def assert_same_sources(model, X, rewritings):
 @pytest.mark.parametrize(
     "model",
     [
-        codiag.SourceSeparation(segments=40),
-        codiag.SourceSeparation(segments=40, method="quasi-newton"),
+        codiag.SourceSeparation(n_segments=40),
+        codiag.SourceSeparation(n_segments=40, method="quasi-newton"),
         codiag.SOBI(lags=20),
         codiag.AMUSE(),
         codiag.JADE(),
     ],
     ids=["SourceSeparation", "quasi-newton", "SOBI", "AMUSE", "JADE"],
 )
-def test_channels_may_be_written_in_any_way(model):
+def test_sources_are_equivariant(model):
     assert_same_sources(model, recording(12, 60, 1), rewritings(12, 2))
 
 
 @pytest.mark.parametrize("model", [codiag.SourceSeparation, codiag.SOBI, codiag.JADE])
 def test_principal_components_do_not_depend_on_order_and_signs(model):
-    options = {"segments": 40} if model is codiag.SourceSeparation else {}
+    options = {"n_segments": 40} if model is codiag.SourceSeparation else {}
     kept = rewritings(12, 3)
     kept = {name: kept[name] for name in ("permuted", "with other signs")}
     assert_same_sources(model(n_components=7, **options), recording(12, 60, 4), kept)
@@ -72,13 +72,13 @@ def test_principal_components_do_not_depend_on_order_and_signs(model):
 
 @pytest.mark.parametrize("kind", ["mag", "grad"])
 @pytest.mark.parametrize(
-    "model", [codiag.SourceSeparation(20, segments=100), codiag.SOBI(40, lags=50)]
+    "model", [codiag.SourceSeparation(20, n_segments=100), codiag.SOBI(40, lags=50)]
 )
-def test_channels_of_a_meg_recording_may_come_in_any_order(kind, model, shared):
+def test_sources_of_a_meg_recording_do_not_depend_on_channel_order(kind, model, shared):
     mne = pytest.importorskip("mne")
     file = shared / "meg_sample_24s_raw.fif"
     if not file.exists():
-        pytest.skip(f"needs {file.name}, which is not here")
+        pytest.skip(f"{file.name} is not available")
     raw = mne.io.read_raw_fif(file, verbose=False).load_data(verbose=False)
     raw.info["bads"] = ["MEG 2443"]
     X = raw.pick(kind, exclude="bads").filter(1, None, verbose=False).get_data()

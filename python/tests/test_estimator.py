@@ -1,4 +1,4 @@
-"""The scikit-learn face."""
+"""JointDiagonalizer, the scikit-learn estimator."""
 
 import pickle
 
@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 
 class OnRows(codiag.JointDiagonalizer):
-    """Takes the rows that scikit-learn's checks generate, as matrices.
+    """Converts the rows that scikit-learn's checks generate to matrices.
 
     A row x becomes the positive definite matrix diag(exp t) + 0.1 t t' with t = tanh(x): enough to
     run the checks that are about conduct (parameters, cloning, pickling, state, shapes, input of
@@ -57,8 +57,8 @@ class OnRows(codiag.JointDiagonalizer):
         return tags
 
 
-# The estimator itself takes no tables of numbers, so scikit-learn leaves out, for it, all checks
-# that would pass it some; the adapter takes them, and passes every one.
+# The estimator takes no two-dimensional arrays, so scikit-learn skips the checks that use them;
+# the adapter accepts such arrays and passes all checks.
 @parametrize_with_checks([codiag.JointDiagonalizer(), OnRows(on_failure="ignore")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -66,9 +66,9 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_fit_is_diagonalize(noisy, weights):
     model = codiag.JointDiagonalizer().fit(noisy, sample_weight=weights)
-    result = codiag.diagonalize(noisy, weights=weights)
-    assert (model.B_ == result.B).all() and (model.A_ == result.A).all()
-    assert model.components_ is model.B_ and model.patterns_ is model.A_
+    result = codiag.diagonalize(noisy, sample_weight=weights)
+    assert (model.components_ == result.B).all() and (model.mixing_ == result.A).all()
+    assert (model.filters_ == result.B).all() and (model.patterns_ == result.A.T).all()
     assert model.result_.loss == result.loss and model.n_iter_ == result.n_iter
     assert model.n_features_in_ == 6
     features = model.transform(noisy)
@@ -79,16 +79,16 @@ def test_fit_is_diagonalize(noisy, weights):
 def test_inverse_transform():
     C, _ = codiag.datasets.synthetic(30, 5, sigma=0)
     model = codiag.JointDiagonalizer()
-    # An exactly diagonalizable set comes back whole.
+    # An exactly diagonalizable set is reconstructed.
     np.testing.assert_allclose(model.inverse_transform(model.fit_transform(C)), C, atol=1e-6)
     with pytest.raises(ValueError, match=r"\(n, 5\)"):
         model.inverse_transform(np.ones((2, 4)))
 
 
-def test_rank(noisy):
+def test_n_components(noisy):
     lift = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 6)))[0]
     C = lift @ noisy @ lift.T
-    model = codiag.JointDiagonalizer(rank="auto").fit(C)
+    model = codiag.JointDiagonalizer(n_components="auto").fit(C)
     assert model.transform(C).shape == (40, 6) and model.components_.shape == (6, 9)
     assert model.inverse_transform(model.transform(C)).shape == (40, 9, 9)
     assert model.score(C) == pytest.approx(-model.result_.loss, abs=1e-9)
@@ -104,7 +104,7 @@ def test_partial_fit_is_a_tracker(noisy, weights):
     for part, own in zip(np.split(noisy, 8), np.split(weights, 8)):
         assert model.partial_fit(part, sample_weight=own) is model
         assert (model.components_ == tracker.push(part, own).B).all()
-    assert (model.patterns_ == tracker.A).all() and model.n_samples_seen_ == 40
+    assert (model.mixing_ == tracker.A).all() and model.n_samples_seen_ == 40
     assert len(model.result_.residuals) == 25
     again = pickle.loads(pickle.dumps(model))
     more = noisy[:1] * 2
@@ -113,20 +113,20 @@ def test_partial_fit_is_a_tracker(noisy, weights):
         model.partial_fit(noisy[:, :5, :5])
 
 
-def test_partial_fit_goes_on_from_fit(noisy):
+def test_partial_fit_continues_from_fit(noisy):
     model = codiag.JointDiagonalizer(window=30, forgetting=1.0).fit(noisy[:35])
     fitted = model.components_
     model.partial_fit(noisy[35:])
     assert model.n_samples_seen_ == 40
-    # The last 30 matrices, in the order of the components before.
-    last = codiag.diagonalize(noisy[10:], start=fitted, canonical=False)
+    # The last 30 matrices; the components keep their order.
+    last = codiag.diagonalize(noisy[10:], init=fitted, canonical=False)
     np.testing.assert_allclose(model.components_, last.B, atol=1e-6)
-    # Parameters may change on the way.
+    # Parameters may change between calls.
     model.set_params(window=10, max_iter=0, on_failure="ignore").partial_fit(noisy[:1])
     assert len(model.result_.residuals) == 10 and model.n_iter_ == 0
 
 
-def test_a_refused_partial_fit_fits_nothing(noisy):
+def test_failed_partial_fit_leaves_the_estimator_unfitted(noisy):
     model = codiag.JointDiagonalizer()
     with pytest.raises(ValueError, match="matrix 0"):
         model.partial_fit(noisy * np.nan)
@@ -162,7 +162,7 @@ def test_transform_of_bad_matrices(noisy):
 
 
 def test_clone_pickle_and_parameters(noisy):
-    model = codiag.JointDiagonalizer(method="pham", start=np.eye(6), tol=1e-6).fit(noisy)
+    model = codiag.JointDiagonalizer(method="pham", init=np.eye(6), tol=1e-6).fit(noisy)
     copy = clone(model)
     assert not hasattr(copy, "components_") and copy.method == "pham"
     again = pickle.loads(pickle.dumps(model))

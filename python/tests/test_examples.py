@@ -1,4 +1,4 @@
-"""The scripts in examples/ run, and what they print is as good as it should be."""
+"""The scripts in examples/ run, and the results that they print are good."""
 
 import os
 import re
@@ -16,13 +16,15 @@ def example(root, tmp_path):
     def run(name, *arguments):
         path = root / "examples" / name
         if not path.exists():
-            pytest.skip(f"there is no examples/{name} here")
+            pytest.skip(f"examples/{name} is not available")
         command = [sys.executable, str(path), *map(str, arguments)]
-        # Figures are drawn, and shown to nobody.
-        quiet = {**os.environ, "MPLBACKEND": "agg"}
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=quiet)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
+        # Figures are drawn but not shown.
+        environment = {**os.environ, "MPLBACKEND": "agg"}
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     return run
 
@@ -42,14 +44,14 @@ def test_voices(example):
 def test_hearts(example):
     printed = re.findall(r"mother ([\d.]+)  child ([\d.]+)", example("separate_hearts.py"))
     assert len(printed) == 4
-    assert all(float(likeness) > 0.95 for hearts in printed for likeness in hearts)
+    assert all(float(correlation) > 0.95 for hearts in printed for correlation in hearts)
 
 
 def test_compare_methods(example):
     printed = example("compare_methods.py")
     assert re.search(r"newton +converged after \d+ iterations", printed)
     losses = [float(x) for x in re.findall(r"after \d+ iterations, loss ([\d.]+)", printed)]
-    # The set has many minima, of nearly the same loss.
+    # The set has many minima of nearly equal losses.
     assert len(losses) == 3 and max(losses) < 1.01 * min(losses)
     assert re.search(r"from the default start: \d+ iterations", printed)
 
@@ -62,9 +64,9 @@ def test_three_criteria(example):
         assert len(found) == 7 and 0 < found[0] < found[-1] < 1
 
 
-def test_follow_a_mixing(example):
-    followed, kept = re.findall(r"[\d.]+\d", example("follow_a_mixing.py"))
-    assert float(followed) < float(kept)
+def test_track_mixing(example):
+    tracked, fixed = re.findall(r"[\d.]+\d", example("track_mixing.py"))
+    assert float(tracked) < float(fixed)
 
 
 @pytest.fixture
@@ -72,23 +74,23 @@ def recording(shared):
     pytest.importorskip("mne")
     path = shared / "meg_sample_24s_raw.fif"
     if not path.exists():
-        pytest.skip(f"needs {path.name}, which is not here")
+        pytest.skip(f"{path.name} is not available")
     return path
 
 
 def test_stability_meg(example, recording):
     printed = example("stability_meg.py", recording)
     assert re.search(r"^40 sources of 102 magnetometers: converged, loss 1[45]\.", printed)
-    # Few of the sources are found again from other segments, or from another start.
-    again = re.findall(r"^  (80|120|another).* (\d+) of 40 come again", printed, re.MULTILINE)
+    # Few of the sources are reproduced with other segments or another starting point.
+    again = re.findall(r"^  (80|120|another).* (\d+) of 40 reproduced", printed, re.MULTILINE)
     assert [name for name, _ in again] == ["80", "120", "another"]
     assert all(1 <= int(count) <= 25 for _, count in again)
-    excess = float(re.search(r"another start \(loss ([+-][\d.]+) %\)", printed)[1])
+    excess = float(re.search(r"another init \(loss ([+-][\d.]+) %\)", printed)[1])
     assert abs(excess) < 1
-    # Stable sources come again, most others do not.
+    # Stable sources are reproduced, most others are not.
     line = (
-        r"(\d+) of 40 stable, in [\d.]+ times the time; of these (\d+) come again, "
-        r"of the others (\d+); correlation of the two (-?[\d.]+)"
+        r"(\d+) of 40 stable, in [\d.]+ times the time; reproduced: (\d+) of these, "
+        r"(\d+) of the others; correlation with the stability (-?[\d.]+)"
     )
     lines = re.findall(line, printed)
     assert len(lines) == 2
@@ -113,9 +115,9 @@ def test_meg(example, recording, tmp_path):
     assert abs(float(correlation[1])) > 0.8
     assert 50 <= int(re.search(r"(\d+) times a minute", reasons["heartbeat"])[1]) <= 75
     assert "at 60 Hz" in reasons["line noise"]
-    gone = int(re.search(r"without them (\d+)% of the variance is gone", printed)[1])
-    assert 5 < gone < 50
-    likeness = re.findall(r"the mean field of a (blink|heartbeat): ([\d.]+)", printed)
+    removed = int(re.search(r"removes (\d+)% of the variance", printed)[1])
+    assert 5 < removed < 50
+    correlations = re.findall(r"the mean field of a (blink|heartbeat): ([\d.]+)", printed)
     for kind in ("blink", "heartbeat"):
-        assert max(float(value) for name, value in likeness if name == kind) > 0.9
+        assert max(float(value) for name, value in correlations if name == kind) > 0.9
     assert (tmp_path / "patterns.png").stat().st_size > 5000

@@ -1,4 +1,4 @@
-"""Conduct within a process: the interpreter's lock, signals, forks, memory."""
+"""Behavior within a process: GIL, signals, forks, memory."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def run(script, **options):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_other_threads_run_during_a_solve():
-    """A thread counts, and then ends, a solve that would not end by itself."""
+    """A thread counts during a solve that cannot converge, and then ends it."""
     ended = run(
         """
         import os, signal, threading
@@ -51,16 +51,15 @@ def test_other_threads_run_during_a_solve():
 
 def test_solves_in_threads_agree(noisy):
     expected = codiag.diagonalize(noisy).B
-    answers = []
+    found = []
     threads = [
-        threading.Thread(target=lambda: answers.append(codiag.diagonalize(noisy).B))
-        for _ in range(8)
+        threading.Thread(target=lambda: found.append(codiag.diagonalize(noisy).B)) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(answers) == 8 and all((B == expected).all() for B in answers)
+    assert len(found) == 8 and all((B == expected).all() for B in found)
 
 
 INTERRUPTED = """
@@ -72,7 +71,7 @@ INTERRUPTED = """
         {call}
     except KeyboardInterrupt:
         print("interrupted")
-    # The next solve is none the worse for it.
+    # The next solve works as before.
     print(codiag.diagonalize(codiag.datasets.synthetic(30, 4)[0]).status)
 """
 
@@ -81,7 +80,7 @@ INTERRUPTED = """
 @pytest.mark.parametrize(
     "call",
     [
-        # Out of reach: they would go on for minutes.
+        # An unreachable tolerance: these solves would take minutes.
         "codiag.diagonalize(C, method='pham', tol=1e-300, max_iter=10**9)",
         "codiag.diagonalize_many([C] * 10**5, method='quasi-newton', tol=1e-12)",
         "codiag.bootstrap(C, 2000, method='quasi-newton')",
@@ -112,7 +111,7 @@ def test_uncaught_ctrl_c_ends_the_process():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_forked_children_do_not_wait_for_threads_they_lack():
+def test_forked_children_do_not_wait_for_threads_of_the_parent():
     ended = run(
         """
         import multiprocessing, warnings
@@ -121,14 +120,14 @@ def test_forked_children_do_not_wait_for_threads_they_lack():
         warnings.simplefilter("ignore", DeprecationWarning)
         C = codiag.datasets.meg("magnetometers")
         options = dict(max_iter=3, on_failure="ignore")
-        # The pools of threads exist from here on.
+        # From here on, the thread pools exist.
         parent = codiag.diagonalize(C, **options).B
-        codiag.diagonalize(C, threads=2, **options)
+        codiag.diagonalize(C, n_jobs=2, **options)
         codiag.diagonalize_many([C[:, :5, :5]] * 4)
 
         def child(_):
             B = codiag.diagonalize(C, **options).B
-            assert (codiag.diagonalize(C, threads=2, **options).B == B).all()
+            assert (codiag.diagonalize(C, n_jobs=2, **options).B == B).all()
             codiag.diagonalize_many([C[:, :5, :5]] * 4)
             codiag.loss(C, B)
             return B
@@ -153,7 +152,7 @@ def test_memory_does_not_grow():
 
     def solves(count):
         for _ in range(count):
-            codiag.diagonalize(C, weights=w, callback=lambda record: False)
+            codiag.diagonalize(C, sample_weight=w, callback=lambda record: False)
             codiag.gradient(C, np.eye(3))
             with pytest.raises(ValueError):
                 codiag.diagonalize(-C)
@@ -161,12 +160,12 @@ def test_memory_does_not_grow():
     solves(1000)
     before = resident()
     solves(10_000)
-    # A leak of a single result's B, 72 bytes, would show as 720 kB; of all it has, as 20 MB.
+    # Leaking the B of each result (72 bytes) would add 720 kB; leaking whole results, 20 MB.
     assert resident() - before < 500_000
 
 
-def test_the_callers_array_is_not_copied():
-    """Ten times the matrices, the same few temporaries on Python's side."""
+def test_input_array_is_not_copied():
+    """Python allocates a constant number of small temporaries for ten times as many matrices."""
     import tracemalloc
 
     for n in (100, 1000):
@@ -179,5 +178,5 @@ def test_the_callers_array_is_not_copied():
 
 
 @pytest.mark.skipif("CODIAG_INSTALLED" not in os.environ, reason="run by `make test-python`")
-def test_the_installed_package_is_tested():
+def test_tests_import_the_installed_package():
     assert "site-packages" in codiag.__file__

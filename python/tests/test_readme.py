@@ -1,4 +1,4 @@
-"""What the README and the pages in docs/ show runs as it is shown, and comes out as they say."""
+"""The Python code of the README and of the pages in docs/ runs and gives the stated results."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -17,14 +17,14 @@ def run(root, tmp_path, monkeypatch):
     def run(page):
         path = root / page
         if not path.exists():
-            pytest.skip(f"there is no {page} here")
+            pytest.skip(f"{page} is not available")
         monkeypatch.chdir(tmp_path)
         text = path.read_text(encoding="utf-8")
         scope = {"__name__": "page"}
         blocks = list(re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
         assert blocks
         for block in blocks:
-            # Blank lines in front make the line numbers of errors those of the page.
+            # Leading blank lines keep the line numbers of the page in error messages.
             before = "\n" * text.count("\n", 0, block.start(1))
             exec(compile(before + block.group(1), str(path), "exec"), scope)
         return scope
@@ -34,7 +34,7 @@ def run(root, tmp_path, monkeypatch):
 
 @pytest.fixture
 def picture(root):
-    """Check the picture that a page has just drawn: a drawing of the size of the one it shows."""
+    """Check that a page has just drawn a picture of the size of the one that it shows."""
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
 
@@ -72,13 +72,13 @@ def test_multiclass_csp(run, picture):
         assert abs(np.corrcoef(result.A[:, component], mixing[:, k])[0, 1]) > 0.98
     ranked = np.sort(page["separability"])[::-1]
     assert ranked[-1] > -1e-12 and ranked[3] > 3 * ranked[4]
-    pham, newton, uwedge, own, unlabelled = page["accuracy"].values()
+    pham, newton, uwedge, own, unlabeled = page["accuracy"].values()
     assert abs(own - newton) < 0.05 and own > 0.65
     assert sorted(page["csp"].powers_.argmin(axis=0)) == [0, 1, 2, 3]
-    assert page["grid"].best_params_["csp__n_filters"] > 2 and page["grid"].best_score_ > 0.6
-    assert np.sort(page["alike"])[-4:].min() > 0.9
+    assert page["grid"].best_params_["csp__n_components"] > 2 and page["grid"].best_score_ > 0.6
+    assert np.sort(page["correlations"])[-4:].min() > 0.9
     assert abs(pham - newton) < 0.02 and abs(uwedge - newton) < 0.02
-    assert newton > 0.65 > 0.25 and newton > unlabelled + 0.02
+    assert newton > 0.65 > 0.25 and newton > unlabeled + 0.02
     picture("multiclass-csp.svg")
 
 
@@ -107,30 +107,30 @@ def test_separate_sources(run, picture):
     assert codiag.amari_distance(model.filters_, mixing) < 0.02
     assert len(set(best)) == 12
     for k in range(12):
-        assert abs(np.corrcoef(model.patterns_[:, best[k]], mixing[:, k])[0, 1]) > 0.99
+        assert abs(np.corrcoef(model.patterns_[best[k]], mixing[:, k])[0, 1]) > 0.99
     assert codiag.amari_distance(page["again"].filters_, mixing) < 0.04
-    # A warm start begins near the answer.
-    warm, cold = (page[name].result_.history["gradient_norm"][0] for name in ("again", "anew"))
+    # A warm start begins near the result.
+    warm, cold = (page[name].result_.history["gradient_norm"][0] for name in ("again", "cold"))
     assert warm < cold
     np.testing.assert_allclose(page["back"], page["raw"].get_data(), atol=3e-6)
     picture("separate-sources.svg")
 
 
-def test_remove_artefacts(run, picture):
-    """The channels' variance without artefacts is what it was before them, within 5 %."""
+def test_remove_artifacts(run, picture):
+    """After removal, the variance of each channel is that without artifacts, within 5 %."""
     pytest.importorskip("sklearn")
     pytest.importorskip("mne")
-    page = run("docs/remove-artefacts.md")
+    page = run("docs/remove-artifacts.md")
     kinds = sorted(found[0].kind for found in page["found"].values())
     assert kinds == ["blink", "heartbeat", "line noise"]
     assert abs(page["change"]).max() < 0.05
     clean, after, before = page["clean"], page["after"], page["before"]
     assert (after - clean).std() < 0.1 * clean.std() < 0.1 * (before - clean).std()
-    picture("remove-artefacts.svg")
+    picture("remove-artifacts.svg")
 
 
 def test_convolutive_mixtures(run, picture):
-    """Delays and echoes are undone by cross-spectra, and not by their real parts."""
+    """Cross-spectra separate delayed mixtures; their real parts alone do not."""
     page = run("docs/convolutive-mixtures.md")
     assert all(result.converged for result in page["results"])
     assert page["complex_ratios"].min() > 9 and page["recorded"].max() < 0

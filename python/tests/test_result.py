@@ -1,7 +1,6 @@
-"""What can be done with a result."""
+"""codiag.Result: saving, representation, plots, transform."""
 
 import copy
-import dataclasses
 import pickle
 import xml.etree.ElementTree as ElementTree
 
@@ -40,10 +39,10 @@ def test_save_and_load(result, tmp_path):
         np.testing.assert_array_equal(stored["B"], result.B)
 
 
-def test_saved_under_the_name_given(result, tmp_path, monkeypatch):
+def test_file_name_is_kept(result, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result.save("answer")
-    same(codiag.load("answer"), result)
+    result.save("solved")
+    same(codiag.load("solved"), result)
 
 
 def test_single_component_is_saved_too(tmp_path):
@@ -63,7 +62,7 @@ def test_a_failed_save_leaves_nothing(result, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
 
 
-def test_other_files_are_refused(tmp_path):
+def test_loading_other_files_raises(tmp_path):
     np.savez(tmp_path / "other.npz", B=np.eye(2))
     np.save(tmp_path / "array.npy", np.eye(2))
     (tmp_path / "text").write_text("hello")
@@ -85,17 +84,17 @@ def test_pickle(result):
     same(pickle.loads(pickle.dumps(result)), result)
 
 
-def test_attributes_are_made_when_they_are_asked_for(noisy):
+def test_attributes_are_computed_lazily(noisy):
     fresh = codiag.diagonalize(noisy)
     assert "powers" not in vars(fresh) and "history" not in vars(fresh)
-    # Once; and not as a copy that would hold the memory twice.
+    # Computed once, without a copy that would double the memory.
     for name in ("A", "residuals", "powers", "start_losses", "identifiability", "history"):
         assert getattr(fresh, name) is getattr(fresh, name)
     assert fresh.powers.flags.writeable and fresh.B.flags.writeable
     with pytest.raises(AttributeError, match="no attribute 'power'"):
         fresh.power  # noqa: B018
     assert not hasattr(fresh, "_something")
-    for copied in (copy.copy, copy.deepcopy, dataclasses.replace):
+    for copied in (copy.copy, copy.deepcopy):
         untouched = codiag.diagonalize(noisy)
         same_but_for_time(copied(untouched), fresh)
 
@@ -114,7 +113,7 @@ def test_frozen(result):
 def test_repr(result):
     text = repr(result)
     assert "converged after" in text and "40 of 6 x 6" in text and len(text.splitlines()) == 6
-    reduced = codiag.diagonalize(codiag.datasets.synthetic(30, 5)[0], rank=3)
+    reduced = codiag.diagonalize(codiag.datasets.synthetic(30, 5)[0], n_components=3)
     assert "reduced to rank 3" in repr(reduced)
 
 
@@ -132,7 +131,7 @@ def test_html(result):
     assert cells[0] == "converged" and str(result.n_iter) in cells
 
 
-def test_html_of_one_point():
+def test_html_without_iterations():
     start_only = codiag.diagonalize([[[2.0]], [[3.0]]])
     ElementTree.fromstring(start_only._repr_html_())
 

@@ -1,4 +1,4 @@
-"""A separation as MNE's own ICA."""
+"""Conversion of a separation to mne.preprocessing.ICA."""
 
 import numpy as np
 import pytest
@@ -13,15 +13,15 @@ RATE = 200.0
 
 
 def make_raw(types=("eeg",) * 16, seconds=40):
-    """Ten sources, the first of which blinks, on so many channels and an EOG."""
+    """Ten sources, the first with blinks, mixed to channels of these types, and an EOG channel."""
     rng = np.random.default_rng(0)
     montage = mne.channels.make_standard_montage("biosemi16")
     names = [*montage.ch_names[: len(types)], "EOG"]
     time = np.arange(int(seconds * RATE)) / RATE
     amplitudes = np.exp(0.6 * rng.standard_normal((10, seconds)))
     sources = np.repeat(amplitudes, int(RATE), axis=1) * rng.standard_normal((10, len(time)))
-    moments = np.arange(2, seconds, 3.3)
-    sources[0] = 8 * np.exp(-(((time[:, None] - moments) / 0.1) ** 2)).sum(axis=1)
+    blinks = np.arange(2, seconds, 3.3)
+    sources[0] = 8 * np.exp(-(((time[:, None] - blinks) / 0.1) ** 2)).sum(axis=1)
     units = np.array([{"eeg": 1e-6, "mag": 1e-13, "grad": 1e-11}[kind] for kind in types])
     mixing = rng.standard_normal((len(types), 10))
     noise = 0.05 * rng.standard_normal((len(types), len(time)))
@@ -36,7 +36,7 @@ def make_raw(types=("eeg",) * 16, seconds=40):
 
 def models():
     return [
-        codiag.SourceSeparation(8, segments=40),
+        codiag.SourceSeparation(8, n_segments=40),
         codiag.SourceSeparation(8, bands=10),
         codiag.SOBI(8, lags=20),
         codiag.AMUSE(8),
@@ -49,7 +49,7 @@ def assert_same(ica, model, inst):
     scale = ours.std(axis=-1, keepdims=True)
     np.testing.assert_allclose(theirs / scale, ours / scale, atol=1e-10)
     clean = ica.apply(inst.copy(), exclude=[0, 3])
-    expected = model.apply(inst, exclude={0, 3, *ica.exclude})  # as MNE adds them up
+    expected = model.apply(inst, exclude={0, 3, *ica.exclude})  # MNE unites both sets
     names = model.info_["ch_names"]
     difference = clean.get_data(names) - expected.get_data(names)
     assert np.abs(difference).max() < 1e-10 * np.abs(expected.get_data(names)).max()
@@ -62,7 +62,7 @@ def test_same_sources_and_removal(model):
     ica = model.to_mne()
     assert_same(ica, model, raw)
     patterns = ica.get_components() * ica.pre_whitener_
-    np.testing.assert_allclose(patterns, model.patterns_, atol=1e-10 * abs(model.A_).max())
+    np.testing.assert_allclose(patterns, model.mixing_, atol=1e-10 * abs(model.mixing_).max())
     assert ica.current_fit == "raw" and ica.n_samples_ == raw.n_times and ica.n_components_ == 8
 
 
@@ -89,16 +89,16 @@ def test_projections_and_references():
     raw = make_raw()
     average = raw.copy().set_eeg_reference("average", projection=True)
     model = codiag.SourceSeparation().fit(average.copy().apply_proj())
-    assert len(model.B_) == 15
+    assert len(model.filters_) == 15
     assert_same(model.to_mne(), model, average.copy().apply_proj())
-    # Fitted on some channels of what was projected with all of them.
+    # Fitted on some of the channels after a projection of all channels.
     few = codiag.SourceSeparation(6).fit(average.copy().apply_proj(), picks=raw.ch_names[:9])
     assert_same(few.to_mne(), few, average.copy().apply_proj())
 
 
-def test_file(tmp_path):
+def test_ica_file(tmp_path):
     raw = make_raw()
-    model = codiag.SourceSeparation(8, segments=40).fit(raw)
+    model = codiag.SourceSeparation(8, n_segments=40).fit(raw)
     ica = model.to_mne(exclude=[2])
     path = tmp_path / "blink-ica.fif"
     ica.save(path)
@@ -116,7 +116,7 @@ def test_file(tmp_path):
 
 def test_mne_finds_the_blink():
     raw = make_raw()
-    model = codiag.SourceSeparation(10, segments=40).fit(raw)
+    model = codiag.SourceSeparation(10, n_segments=40).fit(raw)
     found, scores = model.to_mne().find_bads_eog(
         raw, ch_name="EOG", measure="correlation", threshold=0.5
     )
@@ -127,7 +127,7 @@ def test_mne_finds_the_blink():
 def test_plots():
     pytest.importorskip("matplotlib").use("Agg")
     raw = make_raw()
-    model = codiag.SourceSeparation(5, segments=40, stability=5).fit(raw)
+    model = codiag.SourceSeparation(5, n_segments=40, n_resamples=5).fit(raw)
     ica = model.to_mne()
     assert ica.plot_components(show=False)
     assert ica.plot_overlay(raw, exclude=[0], show=False)
@@ -139,7 +139,7 @@ def test_plots():
 def test_arrays_need_an_info():
     raw = make_raw()
     model = codiag.SourceSeparation(8).fit(raw.get_data("eeg"))
-    with pytest.raises(ValueError, match="16 channels separated, got one of 0"):
+    with pytest.raises(ValueError, match=r"info=raw\.info.*16 channels"):
         model.to_mne()
     ica = model.to_mne(raw.copy().pick("eeg").info)
     np.testing.assert_allclose(
@@ -147,10 +147,10 @@ def test_arrays_need_an_info():
     )
 
 
-def test_on_the_recording(shared, tmp_path):
+def test_meg_recording(shared, tmp_path):
     path = shared / "meg_sample_24s_raw.fif"
     if not path.exists():
-        pytest.skip(f"needs {path.name}, which is not here")
+        pytest.skip(f"{path.name} is not available")
     raw = mne.io.read_raw_fif(path, preload=True)
     picks = [name for name in raw.ch_names if name.startswith("MEG")]
     raw.filter(1, None, picks=picks, verbose="error")

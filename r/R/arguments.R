@@ -7,7 +7,8 @@ stop_if_failed <- function(result) {
 
 number <- function(x) formatC(x, digits = 4, format = "g")
 
-# Returns the most similar valid name, or NULL if none is similar. One name may be the beginning of the other.
+# Returns the most similar valid name, or NULL if none is similar. One name may be the beginning of
+# the other.
 nearest <- function(name, valid) {
   distance <- drop(adist(name, valid, ignore.case = TRUE))
   distance[startsWith(name, valid) | startsWith(valid, name)] <- 1

@@ -1,4 +1,5 @@
-# Blind source separation, with the conventions of the package JADE: X = S A' + mu with one row per observation.
+# Blind source separation, with the conventions of the package JADE: X = S A' + mu with one row per
+# observation.
 
 observations <- function(X) {
   X <- as.matrix(X)
@@ -25,7 +26,8 @@ rotation_method <- function(method) {
 rotation <- function(matrices, method, eps, maxiter) {
   eps <- positive("eps", eps)
   maxiter <- count("maxiter", maxiter, 1)
-  # Jacobi's method stops by the largest sine of the angles of a sweep, as in the package JADE; others by the gradient.
+  # Jacobi's method stops by the largest sine of the angles of a sweep, as in the package JADE;
+  # others by the gradient.
   jacobi <- method == "jacobi"
   result <- solve_set(matrices,
     criterion = "frobenius", method = method, tol = if (jacobi) 1e-15 else eps, max_iter = maxiter,
@@ -43,8 +45,9 @@ rotation <- function(matrices, method, eps, maxiter) {
 # Changes the signs of rows so that their sums are positive.
 with_positive_row_sums <- function(W) W * ifelse(rowSums(W) < 0, -1, 1)
 
-# Sum of squared autocorrelations of each column. As in the package JADE, k indexes the result of acf, whose first entry
-# is lag 0, so the lags are k - 1. Columns are processed separately, because acf of a matrix computes all pairs.
+# Sum of squared autocorrelations of each column. As in the package JADE, k indexes the result of
+# acf, whose first entry is lag 0, so the lags are k - 1. Columns are processed separately, because
+# acf of a matrix computes all pairs.
 squared_autocorrelation <- function(S, k) {
   vapply(seq_len(ncol(S)), function(j) sum(acf(S[, j], lag.max = max(k), plot = FALSE)$acf[k]^2), numeric(1))
 }

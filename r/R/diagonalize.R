@@ -33,8 +33,8 @@ diagonalize <- function(C, weights = NULL, criterion = "likelihood", method = "n
   structure(result, class = "codiag")
 }
 
-# Validates the options, solves, and returns the result as a list. `stop_step` ends the solve at the first step of at
-# most this length.
+# Validates the options, solves, and returns the result as a list. `stop_step` ends the solve at the
+# first step of at most this length.
 solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "newton", init = "spectral",
                       orthogonal = FALSE, n_components = NULL, shrinkage = 0, symmetrize = FALSE, tol = 1e-8,
                       max_iter = 1000, n_restarts = 0, canonical = TRUE, n_jobs = NULL, callback = NULL,
@@ -73,7 +73,8 @@ solve_set <- function(C, weights = NULL, criterion = "likelihood", method = "new
   caught <- NULL
   if (!is.null(callback)) {
     callback <- match.fun(callback)
-    # R errors must not unwind through the library: a condition stops the solve, and is signaled again afterwards.
+    # R errors must not unwind through the library: a condition stops the solve, and is signaled
+    # again afterwards.
     keep <- function(condition) {
       caught <<- condition
       TRUE

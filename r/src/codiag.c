@@ -1,7 +1,8 @@
 /* Glue between R and the C interface of codiag: conversion of data, interrupts and errors.
  *
- * R functions may leave by longjmp, for example if memory is exhausted. Therefore handles are owned by external pointers,
- * which the garbage collector of R finalizes, and callbacks call R only by functions that catch errors. */
+ * R functions may leave by longjmp, for example if memory is exhausted. Therefore handles are owned
+ * by external pointers, which the garbage collector of R finalizes, and callbacks call R only by
+ * functions that catch errors. */
 #include <string.h>
 #include <time.h>
 
@@ -260,7 +261,8 @@ static codiag_recording recording_of(SEXP x) {
     return recording;
 }
 
-/* Computes lagged covariances of a samples x channels matrix; the lags are integers stored as doubles. */
+/* Computes lagged covariances of a samples x channels matrix; the lags are integers stored as
+ * doubles. */
 SEXP lagged_covariances(SEXP x, SEXP lags) {
     codiag_recording recording = recording_of(x);
     const size_t p = recording.n_channels, count = (size_t)XLENGTH(lags);

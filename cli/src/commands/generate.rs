@@ -86,7 +86,7 @@ fn recording(args: &Generate, session: &mut Session<'_>) -> Result<ExitStatus> {
             args.output.display(),
             made.channels,
             made.samples,
-            made.rate,
+            made.sfreq,
             args.seed
         ))?;
     }

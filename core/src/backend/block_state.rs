@@ -1,4 +1,4 @@
-//! One block of matrices: evaluates a request, and keeps what the next requests may reuse.
+//! Evaluation of requests for one block, and the data that it keeps for the next requests.
 
 use super::hessian::RowPrecision;
 use super::request::{Request, Sums};
@@ -10,15 +10,15 @@ use crate::data::build::block_energy;
 use crate::linalg::kernels::{self, LinePoint, MomentSums, Real};
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle};
 
-/// The matrices Cⁱ of a block, with their weights.
+/// The matrices Cⁱ of a block and their weights.
 pub(crate) struct View<'a, T, R = f64> {
-    /// The size of the matrices.
+    /// Size of the matrices.
     pub p: usize,
-    /// Packed, row after row.
+    /// Packed entries, row after row.
     pub entries: &'a [R],
-    /// One per lane, zero for the padding.
+    /// One weight per lane, zero for the padding.
     pub weights: &'a [f64],
-    /// How many lanes are matrices of the set.
+    /// Number of lanes that hold matrices of the set.
     pub matrices: usize,
     /// The block itself, if it is in double precision.
     pub block: Option<&'a Block<T>>,
@@ -36,11 +36,12 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 }
 
-/// Numbers of either precision, with those of the padding lanes written once.
+/// Packed matrices in double or single precision. The padding is written only when the shape
+/// changes.
 #[derive(Debug)]
 struct Table<R> {
     memory: AlignedBuffer<R>,
-    /// Lanes, and how many of them are matrices.
+    /// Number of lanes, and number of matrices in them.
     shape: (usize, usize),
 }
 
@@ -58,8 +59,9 @@ impl<R: Real> Table<R> {
         &self.memory
     }
 
-    /// Room for the entries of a block, with multiples of the identity in the padding lanes.
-    fn room<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
+    /// Allocates the entries of a block, if the shape differs, with multiples of the identity in
+    /// the padding. The caller must write the other lanes.
+    fn allocate_like<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let len = T::PLANES * triangle.len() * lanes;
         if self.memory.len() != len || self.shape != (lanes, view.matrices) {
@@ -78,7 +80,7 @@ impl<R: Real> Table<R> {
     }
 }
 
-/// What one block keeps between requests: room for every table that a solve asks for.
+/// Data that one block keeps between requests. Their memory is reused.
 #[derive(Debug)]
 pub(crate) struct BlockState<R = f64> {
     /// 1 / s_i.
@@ -88,8 +90,8 @@ pub(crate) struct BlockState<R = f64> {
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ.
     cross: Table<R>,
     square: Table<R>,
-    /// For least squares λⁱ, p rows of lanes; for weighted sums 1 / Dⁱ_aa; for lines from the Cⁱ their
-    /// diagonals.
+    /// Rows of lanes: λⁱ for least squares, 1 / Dⁱ_aa for weighted sums, and the diagonals along a
+    /// line that is computed from the Cⁱ.
     diagonals: Vec<f64>,
     /// Cⁱ A.
     products: Vec<f64>,
@@ -119,53 +121,53 @@ impl<R: RowPrecision> BlockState<R> {
         let (p, weights) = (view.p, view.weights);
         let has_matrices = !view.entries.is_empty() || task.reuse.transformed || task.reuse.update;
         if !has_matrices {
-            return Err(Error::Question);
+            return Err(Error::InvalidRequest);
         }
         match task.request {
             Request::Balance { .. } | Request::SecondMoment | Request::Correlate { .. } => {
-                self.add_start_sums(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_start_sums(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             _ if task.fit.is_some() => {
-                self.add_fit(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_fit(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             Request::Point { .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 let (function, d) = (task.function(), self.transformed.numbers());
                 sums.numbers[0] += kernels::diagonal_sum(function, p, d, weights);
                 kernels::accumulate_moments(function, p, d, weights, &mut sums.moments);
                 self.add_hessian(view, task, sums)?;
             }
             Request::Hessian { .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 self.add_hessian(view, task, sums)?;
             }
             Request::HessianProduct { e, .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 let (d, product) = (self.double()?, &mut sums.moments.gradient);
                 kernels::accumulate_product(task.function(), e, d, weights, product);
             }
             Request::Mean { .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 kernels::combine(self.double()?, weights, &mut sums.numbers);
             }
             Request::Line { .. } | Request::LinePoint { .. } if task.lines_from_originals => {
-                self.add_line_from_originals(view.block.ok_or(Error::Question)?, task, sums);
+                self.add_line_from_originals(view.block.ok_or(Error::InvalidRequest)?, task, sums);
             }
             Request::Line { e, .. } => {
-                self.bring(view, task);
-                self.probe(view, task, e);
+                self.transform(view, task);
+                self.prepare_line(view, task, e);
                 self.add_power_changes(view, sums);
                 for (at, alpha) in [(2 * p, 0.0), (2 * p + 3, 1.0)] {
                     sums.add_line_point(at, self.line_point(view, task, alpha));
                 }
             }
             Request::LinePoint { e, alpha, .. } => {
-                self.bring(view, task);
-                self.probe(view, task, e);
+                self.transform(view, task);
+                self.prepare_line(view, task, e);
                 sums.add_line_point(0, self.line_point(view, task, *alpha));
             }
             Request::Weighted { .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 let lanes = weights.len();
                 let mut inverses = std::mem::take(&mut self.diagonals);
                 inverses.clear();
@@ -179,12 +181,12 @@ impl<R: RowPrecision> BlockState<R> {
                 self.diagonals = inverses;
             }
             Request::Wedge { .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 let (function, d) = (task.function(), self.transformed.numbers());
                 kernels::accumulate_moments(function, p, d, weights, &mut sums.moments);
             }
             Request::Components { mean_powers, .. } => {
-                self.bring(view, task);
+                self.transform(view, task);
                 let (function, d) = (task.function(), self.transformed.numbers());
                 sums.numbers[0] += kernels::diagonal_sum(function, p, d, weights);
                 let (lanes, triangle) = (weights.len(), Triangle::new(p));
@@ -201,7 +203,7 @@ impl<R: RowPrecision> BlockState<R> {
         Ok(())
     }
 
-    /// Adds the row blocks of the Hessian, if they are summed along with everything else.
+    /// Adds the row blocks of the Hessian, if each block adds them.
     fn add_hessian<T: Scalar>(
         &self,
         view: &View<'_, T, R>,
@@ -215,28 +217,29 @@ impl<R: RowPrecision> BlockState<R> {
         Ok(())
     }
 
-    /// The transformed matrices in double precision.
+    /// Returns the transformed matrices in double precision. Fails in single precision.
     fn double(&self) -> Result<&[f64], Error> {
-        R::as_double(self.transformed.numbers()).ok_or(Error::Question)
+        R::as_double(self.transformed.numbers()).ok_or(Error::InvalidRequest)
     }
 
-    /// Room for the transformed matrices, with identities in the padding lanes.
-    pub fn room_for_transformed<T: Scalar>(&mut self, view: &View<'_, T, R>) -> &mut [R] {
-        self.transformed.room(view, 1.0)
+    /// Allocates the transformed matrices, with identities in the padding. The caller must write
+    /// the other lanes.
+    pub fn allocate_transformed<T: Scalar>(&mut self, view: &View<'_, T, R>) -> &mut [R] {
+        self.transformed.allocate_like(view, 1.0)
     }
 
-    /// The transformed matrices.
+    /// Returns the transformed matrices.
     pub fn transformed(&self) -> &[R] {
         self.transformed.numbers()
     }
 
-    /// The transformed matrices, to be changed in place.
+    /// Returns the transformed matrices, mutably.
     pub fn transformed_mut(&mut self) -> &mut [R] {
         &mut self.transformed.memory
     }
 
-    /// Brings the transformed matrices to the point of the request.
-    pub fn bring<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>) {
+    /// Updates or recomputes the transformed matrices at the point of the request.
+    pub fn transform<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>) {
         if task.reuse.transformed {
             return;
         }
@@ -249,7 +252,7 @@ impl<R: RowPrecision> BlockState<R> {
             return;
         }
         let b = task.request.point().expect("a request with a point");
-        let d = self.transformed.room(view, 1.0);
+        let d = self.transformed.allocate_like(view, 1.0);
         kernels::congruence(kernels::Congruence {
             transform: b,
             input: view.entries,
@@ -261,22 +264,27 @@ impl<R: RowPrecision> BlockState<R> {
     }
 
     /// Computes the tables along a direction.
-    fn probe<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>, e: &Matrix<T>) {
+    fn prepare_line<T: Scalar>(
+        &mut self,
+        view: &View<'_, T, R>,
+        task: &Task<'_, T>,
+        e: &Matrix<T>,
+    ) {
         if task.reuse.line {
             return;
         }
-        let square = self.square.room(view, 0.0);
+        let square = self.square.allocate_like(view, 0.0);
         kernels::congruence(kernels::Congruence {
             transform: e,
             input: self.transformed.numbers(),
             lanes: view.weights.len(),
             matrices: view.matrices,
             square,
-            cross: Some(self.cross.room(view, 0.0)),
+            cross: Some(self.cross.allocate_like(view, 0.0)),
         });
     }
 
-    /// Adds how the powers change along the direction.
+    /// Adds the linear and quadratic coefficients of the powers along the direction.
     fn add_power_changes<T: Scalar>(&self, view: &View<'_, T, R>, sums: &mut Sums<T>) {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let (linear, rest) = sums.numbers.split_at_mut(view.p);
@@ -338,7 +346,7 @@ impl<R: RowPrecision> BlockState<R> {
         }
     }
 
-    /// The requests of least squares.
+    /// Evaluates a request of least squares.
     fn add_fit<T: Scalar>(&mut self, block: &Block<T>, task: &Task<'_, T>, sums: &mut Sums<T>) {
         let (p, lanes, weights) = (block.size(), block.lanes(), &block.weights);
         let fit = task.fit.as_ref().expect("a request of least squares");
@@ -385,8 +393,9 @@ impl<R: RowPrecision> BlockState<R> {
         self.diagonals = fitted;
     }
 
-    /// After a request for the components: the powers, one row per matrix, and the constants, which
-    /// are those of the set before.
+    /// Writes the powers, one row per matrix, after a request for the components. For least
+    /// squares, the energies of the fit are subtracted from the constants, which leaves the
+    /// energies of the residuals.
     pub fn write_tables<T: Scalar>(
         &self,
         view: &View<'_, T, R>,
@@ -410,8 +419,8 @@ impl<R: RowPrecision> BlockState<R> {
         }
     }
 
-    /// The requests along a line, from the diagonals of B Cⁱ Bᴴ, of E B Cⁱ Bᴴ plus its adjoint, and of
-    /// E B Cⁱ (E B)ᴴ. What [`line_point_of_table`] needs is left in the state.
+    /// Evaluates a request along a line from the diagonals of B Cⁱ Bᴴ, of E B Cⁱ Bᴴ plus its
+    /// adjoint, and of E B Cⁱ (E B)ᴴ. The state keeps the table for [`line_point_of_table`].
     fn add_line_from_originals<T: Scalar>(
         &mut self,
         block: &Block<T>,
@@ -438,13 +447,13 @@ impl<R: RowPrecision> BlockState<R> {
         }
     }
 
-    /// The table that a line from the Cⁱ has left.
+    /// Returns the table of the last line that was computed from the Cⁱ.
     pub fn line_table(&self) -> &[f64] {
         &self.diagonals
     }
 }
 
-/// A block's part of a line point, from the table of its diagonals.
+/// Computes the contribution of a block to a line point from the table of its diagonals.
 pub(crate) fn line_point_of_table<T>(
     task: &Task<'_, T>,
     p: usize,

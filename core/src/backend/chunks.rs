@@ -1,4 +1,4 @@
-//! Sums over chunks of matrices, for backends that have their matrices piece by piece.
+//! Sums over chunks of matrices, for backends that receive their matrices in pieces.
 
 use super::block_state::{BlockState, View};
 use super::kept::Reuse;
@@ -8,8 +8,8 @@ use crate::Error;
 use crate::linalg::Scalar;
 
 impl<T: Scalar> Sums<T> {
-    /// Adds a chunk, which holds that fraction of the weight of the set, to the sums of a request that
-    /// they were begun for. Tables are left out.
+    /// Adds the sums over a chunk that has the given fraction of the weight of the set. Call
+    /// [`begin`](Self::begin) for the request first. Tables are not computed.
     ///
     /// ```
     /// use codiag::backend::{Chunk, Request, Sums};
@@ -26,7 +26,7 @@ impl<T: Scalar> Sums<T> {
     /// ```
     ///
     /// # Errors
-    /// None are expected if the chunk has the matrices of a set that the request is about.
+    /// None are expected if the request is for matrices of the size of the chunk.
     pub fn add_chunk(
         &mut self,
         request: &Request<T>,

@@ -1,31 +1,33 @@
-//! A fit at one B: what all matrices share.
+//! Least-squares fit at one B: the data that all matrices share.
 
 use super::hessian::{HessianRows, Statistics};
 use crate::data::Block;
 use crate::linalg::kernels::{FitTask, InverseFactors, MomentSums, ResponseTask};
 use crate::linalg::{self, Matrix, Scalar};
 
-/// Eigenvalues of K below this share of the largest belong to columns that cannot be told apart.
-const SMALLEST: f64 = 1e-14;
-/// From this condition number of K on, its inverse is applied as two factors: rounding errors of λ = K⁻¹c then have the
-/// size that the condition number gives them along the weak eigenvectors of K only, along which the fit does not change.
-const ILL_CONDITIONED: f64 = 1e8;
+/// Eigenvalues of K below this fraction of the largest are treated as zero: the columns of A are
+/// collinear.
+const EIGENVALUE_FLOOR: f64 = 1e-14;
+/// Above this condition number of K, its inverse is applied as two factors. Large rounding errors
+/// of λ = K⁻¹c are then confined to the weak eigenvectors of K, along which the fit does not
+/// change.
+const FACTOR_ABOVE_CONDITION: f64 = 1e8;
 
-/// A = B⁻¹, and what makes the best diagonals from it.
+/// A = B⁻¹, and the matrices from which the best diagonals are computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fit<T = f64> {
     /// Aᴴ: one component per row.
     pub components: Matrix<T>,
     /// g = AᴴA.
     pub gram: Matrix<T>,
-    /// K⁻¹, with K_ab = |g_ab|², or its factor F with K⁻¹ = F Fᵀ where K is ill-conditioned.
+    /// K⁻¹ with K_ab = |g_ab|² or, if K is ill-conditioned, the factor F with K⁻¹ = F Fᵀ.
     outer: Matrix,
-    /// Fᵀ in the latter case.
+    /// Fᵀ if K is ill-conditioned.
     inner: Option<Matrix>,
 }
 
 impl<T: Scalar> Fit<T> {
-    /// The fit at B.
+    /// Prepares the fit at B.
     pub fn at(b: &Matrix<T>) -> Self {
         let a = linalg::inverse_by_elimination(b);
         let components = a.adjoint();
@@ -48,7 +50,7 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// K⁻¹ X.
+    /// Returns K⁻¹ X.
     pub fn solve(&self, x: &Matrix) -> Matrix {
         match &self.inner {
             None => linalg::product(&self.outer, x),
@@ -56,7 +58,7 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// What it asks of a block; the diagonals go to `fitted`.
+    /// Returns the task of fitting a block. The diagonals are written to `fitted`.
     pub fn task<'a>(&'a self, block: &'a Block<T>, fitted: &'a mut [f64]) -> FitTask<'a, T> {
         FitTask {
             components: &self.components,
@@ -67,7 +69,7 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// The relative gradient G and Γ = T, from the sums over the set.
+    /// Returns the relative gradient G and Γ = T, from the sums over the set.
     pub fn statistics(&self, sums: &MomentSums<T>) -> Statistics<T> {
         let p = self.gram.rows();
         let gamma = Matrix::from_fn(p, p, |a, b| sums.gamma[(a.max(b), a.min(b))]);
@@ -75,12 +77,12 @@ impl<T: Scalar> Fit<T> {
         let fitted = linalg::product(&self.gram, &weighted);
         let mut gradient = linalg::product_adjoint(&self.components, &sums.gradient);
         linalg::add_multiple(gradient.as_mut_slice(), -1.0, fitted.as_slice());
-        // The diagonals are the best: what is left there is rounding.
+        // The diagonals are optimal: their gradient is rounding error.
         (0..p).for_each(|a| gradient[(a, a)] = T::ZERO);
         Statistics { gradient, gamma }
     }
 
-    /// What a change E of A asks of a block, whose Aᴴ Cⁱ and λⁱ are given.
+    /// Returns the task of computing the response of a block to a change E of A, from Aᴴ Cⁱ and λⁱ.
     pub fn response<'a>(
         &'a self,
         change: &'a Change<T>,
@@ -98,9 +100,9 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// The product of the exact Hessian with a change E of A: from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and
-    /// the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response it is
-    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᴴ)\] − V − \[Qᵃ e_a\].
+    /// Returns the product of the exact Hessian with a change E of A: E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U
+    /// + Uᴴ)\] − V − \[Qᵃ e_a\], from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i
+    /// δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response.
     pub fn hessian_product(
         &self,
         change: &Change<T>,
@@ -115,7 +117,7 @@ impl<T: Scalar> Fit<T> {
             let both = change.inner[(a, b)] + change.inner[(b, a)].conj();
             g[(a, b)] * (s[(a, b)] + s[(b, a)]) + both * moments[(a, b)]
         });
-        // Its adjoint, as the sums are: one component per row.
+        // The adjoint of the product, with one component per row as in the sums.
         let mut product = linalg::product(&scaled, &change.adjoint);
         let fitted = linalg::product(&inner, &self.components);
         let curved = weighted.product(&change.adjoint);
@@ -125,7 +127,7 @@ impl<T: Scalar> Fit<T> {
         product.adjoint()
     }
 
-    /// λᵀKλ, the energy of the fit of one matrix.
+    /// Returns λᵀKλ, the energy of the fit of one matrix.
     pub fn energy(&self, diagonal: &[f64]) -> f64 {
         let rows = diagonal.iter().enumerate();
         rows.map(|(a, x)| {
@@ -160,18 +162,19 @@ impl<T: Scalar> Change<T> {
     }
 }
 
-/// The inverse of a positive semidefinite matrix on its range, or its factors F and Fᵀ if it is ill-conditioned.
+/// Returns the inverse of a positive semidefinite matrix on its range, or the factors F and Fᵀ of
+/// the inverse if the matrix is ill-conditioned.
 fn inverse_of(k: &Matrix) -> (Matrix, Option<Matrix>) {
     let (log_det, inverse) = linalg::log_det_and_inverse(k);
-    let condition = linalg::largest(k.as_slice()) * linalg::largest(inverse.as_slice());
-    if log_det.is_finite() && condition < ILL_CONDITIONED {
+    let condition = linalg::max_abs(k.as_slice()) * linalg::max_abs(inverse.as_slice());
+    if log_det.is_finite() && condition < FACTOR_ABOVE_CONDITION {
         return (inverse, None);
     }
     let p = k.rows();
     let Some((values, vectors)) = linalg::symmetric_eigen(k) else {
         return (Matrix::zeros(p, p), None);
     };
-    let floor = SMALLEST * values[p - 1];
+    let floor = EIGENVALUE_FLOOR * values[p - 1];
     let inverse_root = |value: &f64| {
         if *value > floor {
             value.sqrt().recip()

@@ -1,14 +1,14 @@
-//! Gradient, Γ and the exact Hessian, from the sums over a set.
+//! Gradient, Γ and the exact Hessian, computed from sums over a set.
 //!
 //! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᴴ,
 //!
 //! - the gradient is G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab (its diagonal is zero),
 //! - the approximate Hessian is made of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
-//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex sets
-//!   it is real-linear:
-//!   (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a, and M^a acts on
-//!   the real and imaginary parts of e_a side by side.
+//!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex
+//!   sets it is real-linear:
+//!   (H E)_a = Σ_i w_i [ e_a Dⁱ / Dⁱ_aa − 2 Re⟨dⁱ_a, e_a⟩ dⁱ_a / (Dⁱ_aa)² ] + (Eᴴ)_a,
+//!   and M^a acts on the real and imaginary parts of e_a side by side.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
@@ -20,15 +20,16 @@ use crate::threads::Workers;
 /// Gradient and Γ at a point.
 #[derive(Clone, Debug)]
 pub struct Statistics<T = f64> {
-    /// G, its diagonal zero.
+    /// G. For the likelihood and for least squares its diagonal is zero.
     pub gradient: Matrix<T>,
     /// Γ.
     pub gamma: Matrix,
 }
 
 impl<T: Scalar> Statistics<T> {
-    /// From the moments of a set that is not fitted by least squares. The diagonal of the gradient,
-    /// Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the likelihood, and matters to rotations only as curvature.
+    /// Computes gradient and Γ from moments, for the likelihood and the Frobenius criterion. The
+    /// diagonal of the gradient, Σ_i u_ia Dⁱ_aa − δ_aa, is zero for the likelihood. For rotations
+    /// it affects only the curvature.
     pub(crate) fn new(criterion: Criterion, moments: &MomentSums<T>) -> Self {
         let MomentSums { gradient, gamma } = moments.clone();
         let mut statistics = Self { gradient, gamma };
@@ -39,26 +40,27 @@ impl<T: Scalar> Statistics<T> {
         statistics
     }
 
-    /// ĝ = ‖G‖_F / √p. If all mean powers are 1 it depends neither on units nor on n.
+    /// Returns ĝ = ‖G‖_F / √p. If all mean powers are 1, it depends neither on units nor on n.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient.norm() / (self.gradient.rows() as f64).sqrt()
     }
 
-    /// The antisymmetric (if complex, antihermitian) part G − Gᴴ, the gradient over rotations.
+    /// Returns the antisymmetric (antihermitian if complex) matrix G − Gᴴ, the gradient over
+    /// rotations.
     pub fn rotation_gradient(&self) -> Matrix<T> {
         let g = &self.gradient;
         Matrix::from_fn(g.rows(), g.rows(), |a, b| g[(a, b)] - g[(b, a)].conj())
     }
 }
 
-/// Row blocks of Hessians: p symmetric matrices side by side, in double or single precision.
+/// Row blocks of a Hessian: p interleaved symmetric matrices, in double or single precision.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HessianRows {
     double: AlignedBuffer,
-    /// In single precision, as a set in single precision sums them.
+    /// Row blocks in single precision, for a set in single precision.
     single: F32Buffer,
     is_single: bool,
-    /// Operand and result of a product, in the layout and the precision of the row blocks.
+    /// Operand and result of a product, in the layout and precision of the row blocks.
     operand: AlignedBuffer,
     result: AlignedBuffer,
     workers: Workers,
@@ -66,11 +68,11 @@ pub(crate) struct HessianRows {
 
 /// A precision in which row blocks are stored.
 pub(crate) trait RowPrecision: Real {
-    /// Room for that many numbers, to be overwritten.
+    /// Allocates `len` numbers for the caller to overwrite.
     fn rows_mut(rows: &mut HessianRows, len: usize) -> &mut [Self];
-    /// The row blocks, from where they are in either precision.
+    /// Returns the row blocks of this precision.
     fn rows<'a>(double: &'a [f64], single: &'a F32Buffer) -> &'a [Self];
-    /// Numbers of double precision; None for numbers of single precision.
+    /// Returns the numbers if they are in double precision.
     fn as_double(numbers: &[Self]) -> Option<&[f64]>;
 }
 
@@ -111,28 +113,28 @@ impl RowPrecision for f32 {
 }
 
 impl HessianRows {
-    /// Room for the row blocks of p×p matrices, to be overwritten.
+    /// Allocates the row blocks of p×p matrices for the caller to overwrite.
     pub fn unwritten<T: Scalar, R: RowPrecision>(&mut self, p: usize) -> &mut [R] {
         R::rows_mut(self, kernels::hessian_len_in::<R>(p, T::PLANES))
     }
 
-    /// Zeros, in double precision.
+    /// Sets the row blocks to zeros in double precision.
     pub fn begin<T: Scalar>(&mut self, p: usize) {
         self.unwritten::<T, f64>(p).fill(0.0);
     }
 
-    /// Has products computed by these threads.
-    pub fn work_on(&mut self, workers: &Workers) {
+    /// Sets the threads that compute products.
+    pub fn set_workers(&mut self, workers: &Workers) {
         self.workers = workers.clone();
     }
 
-    /// The row blocks in double precision.
+    /// Returns the row blocks in double precision.
     pub fn double(&self) -> &[f64] {
         assert!(!self.is_single, "row blocks in double precision");
         &self.double
     }
 
-    /// The row blocks in double precision, to be added to.
+    /// Returns the row blocks in double precision, mutably.
     pub fn double_mut(&mut self) -> &mut [f64] {
         assert!(!self.is_single, "row blocks in double precision");
         &mut self.double
@@ -142,7 +144,7 @@ impl HessianRows {
         crate::linalg::add_multiple(self.double_mut(), factor, other.double());
     }
 
-    /// The product of the row blocks with the rows of E: (M^a e_a)_a.
+    /// Returns the product of the row blocks with the rows of E: (M^a e_a)_a.
     pub fn product<T: Scalar>(&mut self, e: &Matrix<T>) -> Matrix<T> {
         let p = e.rows();
         assert_eq!(e.columns(), p, "E is a square matrix");
@@ -155,7 +157,8 @@ impl HessianRows {
         product.adjoint()
     }
 
-    /// The adjoint of the product, from the adjoint of E, whose rows have the layout of the row blocks.
+    /// Returns the adjoint of the product, from the adjoint of E, whose rows have the layout of the
+    /// row blocks.
     fn product_in<T: Scalar, N: RowPrecision, const L: usize>(
         &mut self,
         adjoint: &Matrix<T>,
@@ -195,14 +198,14 @@ impl HessianRows {
     }
 }
 
-/// The exact Hessian as its p row blocks M^a, of size p, or 2p if the matrices are complex.
+/// The exact Hessian, stored as p row blocks M^a of size p, or 2p if the matrices are complex.
 ///
 /// ```
 /// use codiag::{Evaluation, Hessian, Matrix, synthetic};
 /// let set = synthetic::noisy(30, 4, 0.1, 0);
 /// let b = Matrix::identity(4);
 /// let gradient = Evaluation::at(&set, &b)?.gradient;
-/// // How strongly the loss bends along its gradient.
+/// // The curvature of the loss along its gradient.
 /// let product = Hessian::at(&set, &b)?.product(&gradient);
 /// let curvature = gradient.dot(&product) / gradient.dot(&gradient);
 /// assert!(curvature.is_finite());
@@ -217,7 +220,7 @@ pub struct Hessian<T = f64> {
 }
 
 impl<T: Scalar> Hessian<T> {
-    /// From the row blocks that a set has summed.
+    /// Creates a Hessian from summed row blocks.
     pub(crate) fn new(criterion: Criterion, p: usize, rows: HessianRows) -> Self {
         Self {
             criterion,
@@ -227,12 +230,13 @@ impl<T: Scalar> Hessian<T> {
         }
     }
 
-    /// How many bytes the row blocks of p×p matrices take.
+    /// Returns the memory of the row blocks of p×p matrices in bytes.
     pub(crate) fn bytes(p: usize) -> usize {
         8 * kernels::hessian_len(p, T::PLANES)
     }
 
-    /// H·E = (rows M^a e_a) + Eᴴ, off the diagonal; the diagonal is a change of scale and phase.
+    /// Returns H·E = (rows M^a e_a) + Eᴴ with a zero diagonal, because diagonal entries of E only
+    /// change scale and phase. The term Eᴴ is present for the likelihood only.
     ///
     /// # Panics
     /// If E is not p×p.
@@ -243,7 +247,8 @@ impl<T: Scalar> Hessian<T> {
         product
     }
 
-    /// Entry (b, c) of M^a; if the matrices are complex, numbers from p on mean imaginary parts.
+    /// Returns entry (b, c) of M^a. If the matrices are complex, indices from p on are imaginary
+    /// parts.
     ///
     /// # Panics
     /// If there is no such entry.
@@ -252,7 +257,7 @@ impl<T: Scalar> Hessian<T> {
     }
 }
 
-/// Entry (b, c) of row block a.
+/// Returns entry (b, c) of row block a.
 pub(crate) fn row_entry<T: Scalar>(rows: &[f64], p: usize, a: usize, b: usize, c: usize) -> f64 {
     let triangle = Triangle::new(T::PLANES * p);
     assert!(
@@ -262,8 +267,8 @@ pub(crate) fn row_entry<T: Scalar>(rows: &[f64], p: usize, a: usize, b: usize, c
     rows[(a / LANES * triangle.len() + triangle.index(b, c)) * LANES + a % LANES]
 }
 
-/// Adds what the determinant adds to the product of the Hessian with E, and clears the diagonal, along
-/// which the scale is fixed.
+/// Adds the term of the determinant to the product of the Hessian with E, and sets the diagonal to
+/// zero, because the scale of the rows is fixed.
 pub(crate) fn add_determinant<T: Scalar>(
     criterion: Criterion,
     product: &mut Matrix<T>,
@@ -275,9 +280,9 @@ pub(crate) fn add_determinant<T: Scalar>(
     (0..e.rows()).for_each(|a| product[(a, a)] = T::ZERO);
 }
 
-/// Products of all row blocks, a group at a time where several threads pay.
+/// Multiplies all row blocks with E, on several threads if that is worthwhile.
 fn multiply<N: Real>(size: usize, rows: &[N], e: &[N], out: &mut [N], workers: &Workers) {
-    // Each number is read, from memory if there are many, for two multiply-adds.
+    // The product is limited by memory bandwidth: each number is used for two multiply-adds only.
     let workers = workers.if_worthwhile(4 * rows.len());
     if matches!(workers, Workers::One) {
         kernels::hessian_times(size, rows, e, out);
@@ -291,7 +296,8 @@ fn multiply<N: Real>(size: usize, rows: &[N], e: &[N], out: &mut [N], workers: &
     });
 }
 
-/// Up to L columns of an adjoint, from one on, as the row blocks are: the real parts of what it is the adjoint of, then the imaginary ones.
+/// Copies up to L columns of an adjoint to a panel in the layout of the row blocks: first the real
+/// parts of the original matrix, then its imaginary parts.
 #[inline(always)]
 fn columns_to_panel<T: Scalar, N: Real, const L: usize>(
     adjoint: &Matrix<T>,
@@ -337,7 +343,7 @@ mod tests {
     use crate::linalg;
     use crate::{Evaluation, MatrixSet, synthetic};
 
-    /// A set, a B that is not its diagonalizer, and two directions.
+    /// Returns a set, a B that is not its diagonalizer, and two directions.
     fn problem() -> (MatrixSet, Matrix, Matrix, Matrix) {
         let p = 6;
         let set = synthetic::noisy(15, p, 0.5, 7);
@@ -375,7 +381,7 @@ mod tests {
 
     #[test]
     fn hessian_is_the_second_derivative_of_the_loss() {
-        // L(I + sE + tF) differentiated in s and t: four points.
+        // Mixed second difference of L(I + sE + tF) in s and t.
         let (set, b, e, f) = problem();
         let h = 1e-4;
         let loss = |s: f64, t: f64| {
@@ -390,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn products_by_rows_and_by_passes_agree() {
+    fn products_with_row_blocks_and_by_data_passes_agree() {
         for p in [1, 3, 4, 5, 8, 9, 20] {
             let set = synthetic::noisy(15, p, 0.5, 7);
             let e = Matrix::from_fn(p, p, |a, b| ((7 * a + 3 * b) % 5) as f64 - 2.0);
@@ -408,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn hessian_is_gamma_where_all_matrices_are_diagonal() {
+    fn hessian_is_gamma_if_all_matrices_are_diagonal() {
         let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
         let set = made.set().unwrap();
         let b = linalg::inverse(&made.mixing);
@@ -430,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_is_free_of_the_scale_of_rows_and_the_gradient_scales_with_them() {
+    fn loss_is_invariant_and_gradient_equivariant_to_row_scaling() {
         let (set, b, _, _) = problem();
         let scale = [1e-3, 1.0, 20.0, 0.5, 1e4, 3.0];
         let (here, there) = (

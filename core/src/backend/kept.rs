@@ -1,18 +1,19 @@
-//! What a backend keeps between requests, and which of it the next request can use.
+//! The data that a backend keeps between requests, and which of them the next request can reuse.
 
 use super::request::Request;
 use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
 
-/// What all block states of a set keep, and for which points.
+/// The points and directions for which all block states of a set keep data.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<T> {
+    /// Metric of the sizes s_i.
     metric: Option<Matrix<T>>,
-    /// The B of the transformed matrices, and whether they were computed from B, not updated.
+    /// B of the transformed matrices, and whether they were recomputed (true) or updated (false).
     point: Option<(Matrix<T>, bool)>,
-    /// The direction of the tables, which begin at that B.
+    /// Direction of the tables, which start at this B.
     direction: Option<Matrix<T>>,
-    /// The B of the fitted diagonals, and whether the products Cⁱ A are kept too.
+    /// B of the fitted diagonals, and whether the products Cⁱ A are kept too.
     fit: Option<(Matrix<T>, bool)>,
 }
 
@@ -27,7 +28,7 @@ impl<T> Default for Kept<T> {
     }
 }
 
-/// Which of the kept tables a request can use.
+/// The kept data that a request can reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // one for each table
 pub(crate) struct Reuse {
@@ -41,7 +42,7 @@ pub(crate) struct Reuse {
 }
 
 impl<T: Scalar> Kept<T> {
-    /// Which of the tables a request can use.
+    /// Returns the data that a request can reuse.
     pub fn reuse(&self, request: &Request<T>) -> Reuse {
         let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
         let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
@@ -61,9 +62,9 @@ impl<T: Scalar> Kept<T> {
         reuse.products = fit.is_some_and(|(_, products)| *products);
         reuse.transformed = at(b).is_some();
         match request {
-            // Recomputed, unless what is kept was computed from B.
+            // Updated matrices are recomputed.
             Request::Point { update: None, .. } => {
-                reuse.transformed = at(b).is_some_and(|(_, fresh)| *fresh);
+                reuse.transformed = at(b).is_some_and(|(_, recomputed)| *recomputed);
             }
             Request::Point {
                 update: Some(update),
@@ -81,7 +82,7 @@ impl<T: Scalar> Kept<T> {
         reuse
     }
 
-    /// What is kept once the request has been evaluated.
+    /// Records the data that are kept after the request has been evaluated.
     pub fn set(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
         if let Request::Balance { metric }
         | Request::Correlate {
@@ -111,12 +112,12 @@ impl<T: Scalar> Kept<T> {
         self.metric.is_none() && self.point.is_none() && self.fit.is_none()
     }
 
-    /// The matrices are those of B, as a new set has them.
+    /// Records that the transformed matrices were computed at B.
     pub fn begin_at(&mut self, b: Matrix<T>) {
         self.point = Some((b, true));
     }
 
-    /// The transformed matrices have been moved to B by other means.
+    /// Records that the transformed matrices were updated to B pair by pair.
     pub fn move_to(&mut self, b: Matrix<T>) {
         self.point = Some((b, false));
         self.direction = None;

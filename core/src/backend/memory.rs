@@ -1,4 +1,4 @@
-//! The backend whose matrices are all in memory, shared among threads.
+//! Backend whose matrices are all in memory.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ pub struct InMemory<T: Scalar = f64> {
 }
 
 impl<T: Scalar> InMemory<T> {
-    /// The matrices of a set, which are shared with it.
+    /// Creates a backend that shares the matrices of a set.
     pub fn new(set: &MatrixSet<T>) -> Self {
         let work = set.len() * T::PLANES.pow(2);
         Self::with_workers(set, Workers::new(set.threads(), work, set.dimension()))
     }
 
-    /// A set that is worked on by these threads.
+    /// Creates a backend that uses the given threads.
     pub(crate) fn with_workers(set: &MatrixSet<T>, workers: Workers) -> Self {
         let summary = set.summary().clone();
         let blocks = set.blocks().iter().map(Arc::clone).collect();
@@ -52,7 +52,7 @@ impl<T: Scalar> InMemory<T> {
         }
     }
 
-    /// The set of matrices.
+    /// Returns the set of matrices.
     pub(crate) fn set(&self) -> &MatrixSet<T> {
         &self.set
     }
@@ -61,8 +61,9 @@ impl<T: Scalar> InMemory<T> {
         self.summary.dimension()
     }
 
-    /// How many threads are best used by several solves of the set, with one thread each, instead of
-    /// within one solve; no more than there is memory for.
+    /// Returns the number of concurrent solves of the set, with one thread each, that is faster
+    /// than several threads within one solve, limited by the available memory; 1 if one solve uses
+    /// the threads better.
     pub(crate) fn concurrent_solves(&self) -> usize {
         let (n, p) = (self.summary.len, self.dimension());
         if T::PLANES * T::PLANES * n * p * p * p < TUNING.parallel_passes_from {
@@ -72,8 +73,8 @@ impl<T: Scalar> InMemory<T> {
         }
     }
 
-    /// Sums over the transformed matrices what `work` makes of the entries and weights of each block,
-    /// at that cost in multiply-adds per matrix.
+    /// Sums the results of `work`, which takes the transformed entries, the weights and the number
+    /// of matrices of each block. `cost` is its number of multiply-adds per matrix.
     pub(super) fn sum_transformed<S: Send>(
         &mut self,
         cost: usize,
@@ -95,13 +96,13 @@ impl<T: Scalar> InMemory<T> {
         total
     }
 
-    /// The transformed matrices have been moved to B pair by pair.
+    /// Records that the transformed matrices were updated to B pair by pair.
     pub(super) fn move_to(&mut self, b: Matrix<T>) {
         self.blocks.kept.move_to(b);
     }
 
-    /// Whether single precision suffices for the transformed matrices: for a logarithm, the powers of
-    /// the components of each matrix must not be too different.
+    /// Whether single precision is sufficient for the transformed matrices. For the likelihood, the
+    /// powers of the components of each matrix must not differ too much.
     fn suits_single_precision(&mut self) -> bool {
         let p = self.dimension();
         if self.summary.criterion != Criterion::Likelihood {
@@ -118,7 +119,7 @@ impl<T: Scalar> InMemory<T> {
     }
 }
 
-/// Whether the powers of each matrix differ by no more than single precision can tell.
+/// Whether the ratio of the powers of each matrix is small enough for single precision.
 fn powers_are_similar(p: usize, entries: &[f64], lanes: usize) -> bool {
     let triangle = Triangle::new(p);
     let diagonal = |a: usize| &entries[triangle.diagonal(a) * lanes..][..lanes];
@@ -129,7 +130,7 @@ fn powers_are_similar(p: usize, entries: &[f64], lanes: usize) -> bool {
             *most = most.max(*x);
         }
     }
-    // False for NaN.
+    // NaN compares false: single precision is not used.
     let mut ranges = least.iter().zip(&most);
     ranges.all(|(least, most)| TUNING.single_max_power_ratio * least > *most)
 }
@@ -162,7 +163,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         if self.summary.criterion.is_least_squares() || p < TUNING.single_min_p {
             return Ok(None);
         }
-        // A request that transforms the matrices and sums next to nothing, if they are not there yet.
+        // Transforms the matrices unless they are at B already; nothing is summed.
         let transformed = Request::Hessian { b: b.clone() };
         let reuse = self.blocks.kept.reuse(&transformed);
         let task = Task::new(&transformed, self.summary.criterion, reuse);
@@ -170,7 +171,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         self.blocks.each_group(cost, |group| {
             for block in group {
                 let original = Arc::clone(&block.original);
-                block.state.bring(&View::of(&original), &task);
+                block.state.transform(&View::of(&original), &task);
             }
         });
         self.blocks
@@ -181,7 +182,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
         }
         let summary = &self.summary;
         let (unit, constant) = if summary.criterion == Criterion::Likelihood {
-            // Losses are those of the whole B.
+            // Losses include the B at which the new set starts.
             (1.0, summary.constant + 2.0 * linalg::log_abs_det(b))
         } else {
             // A power of two, so that squares stay within the range of single precision.

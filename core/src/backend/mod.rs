@@ -1,14 +1,14 @@
-//! Where the matrices are kept, and the one question that a solver asks of them.
+//! Storage of the matrices, and evaluation of the weighted sums that a solver needs.
 //!
 //! A [`Backend`] evaluates a [`Request`]: weighted sums over all matrices at a point B. A request
-//! carries everything that its result depends on. What a backend keeps between requests (transformed
-//! matrices, tables along a search direction) is a private cache: it saves work, and never changes
-//! what is computed beyond rounding. Three backends are provided: [`InMemory`],
-//! [`OnDisk`] and [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they
-//! visit the blocks of matrices and add up the sums; one `BlockState` evaluates a request for a block.
+//! contains everything that its result depends on. The data that a backend keeps between requests
+//! (transformed matrices, tables along a search direction) are a private cache: they save work, and
+//! change results by rounding errors only. Three backends are provided: [`InMemory`], [`OnDisk`]
+//! and [`ClusterSet`](crate::cluster::ClusterSet). They differ in how they visit the blocks of
+//! matrices and add the sums; in all of them a `BlockState` evaluates a request for one block.
 //!
-//! Sums are weighted means. The sums of a union of sets are therefore the sums of the sets, each
-//! multiplied by the fraction of the weight that it holds, added up: this is how a cluster works.
+//! Sums are weighted means. The sums over a union of sets are therefore the weighted mean of their
+//! sums, each with its fraction of the total weight. A cluster combines the sums of its workers so.
 
 mod block_state;
 mod chunks;
@@ -41,9 +41,9 @@ pub(crate) use start_sums::COMBINATIONS_AT_ONCE;
 use crate::Error;
 use crate::linalg::{Matrix, Scalar};
 
-/// A set of matrices that can be asked for weighted sums at any point B.
+/// A set of matrices that evaluates weighted sums at any point B.
 ///
-/// The example `core/examples/backend.rs` of the repository is a backend of its own.
+/// The example `core/examples/backend.rs` of the repository implements a custom backend.
 ///
 /// ```
 /// use codiag::backend::{Backend, InMemory, Request, Sums};
@@ -56,61 +56,61 @@ use crate::linalg::{Matrix, Scalar};
 /// assert!(sums.numbers()[0].is_finite());
 /// # Ok::<(), codiag::Error>(())
 /// ```
-#[allow(clippy::missing_errors_doc)] // said above each method
+#[allow(clippy::missing_errors_doc)] // described in the text of each method
 pub trait Backend<T: Scalar = f64> {
-    /// What is known of the set without evaluating anything.
+    /// Returns the data of the set that need no evaluation.
     fn summary(&self) -> &Summary<T>;
 
-    /// What the backend can do, and what it costs.
+    /// Returns the capabilities of the backend and the cost of requests.
     fn capabilities(&self) -> Capabilities;
 
-    /// Evaluates a request; `sums` is overwritten, its memory is reused.
+    /// Evaluates a request. `sums` is overwritten, its memory is reused.
     ///
-    /// Fails with [`Error::External`] if the matrices cannot be reached any more, with
-    /// [`Error::Interrupted`] if a watcher of the backend asks to end the solve, and with
-    /// [`Error::Question`] for a request that the backend does not support.
+    /// Fails with [`Error::External`] if the matrices are no longer accessible, with
+    /// [`Error::Interrupted`] if an observer of the backend stops the solve, and with
+    /// [`Error::InvalidRequest`] for a request that the backend does not support.
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error>;
 
-    /// Every `step`-th matrix as a set of its own, with weights that sum to 1; None if their weights
-    /// are all zero. The losses of this set lack the constant ½ Σ_i w_i log det Cⁱ.
+    /// Returns every `step`-th matrix as a set with normalized weights; None if their weights are
+    /// all zero. The losses of this set lack the constant ½ Σ_i w_i log det Cⁱ.
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error>;
 
-    /// The matrices B Cⁱ Bᴴ in single precision as a set of its own, for solves that begin at B; None
-    /// (the default) if the backend has none, or if single precision does not suffice.
+    /// Returns the matrices B Cⁱ Bᴴ in single precision as a set, for solves that start at B. None
+    /// (the default) if the backend does not support it, or if single precision is not sufficient.
     fn in_single_precision(&mut self, b: &Matrix<T>) -> Result<Option<Box<dyn Backend<T>>>, Error> {
         let _ = b;
         Ok(None)
     }
 
-    /// Access to the matrices B Cⁱ Bᴴ pair by pair, for Pham's algorithm and Jacobi rotations; None
-    /// (the default) where a sweep of p²/2 passes over the matrices would take too long.
+    /// Gives access to the matrices B Cⁱ Bᴴ pair by pair, for Pham's algorithm and Jacobi
+    /// rotations. None (the default) if a sweep of p²/2 data passes would take too long.
     fn pairs(&mut self, b: &Matrix<T>) -> Result<Option<&mut dyn Pairs<T>>, Error> {
         let _ = b;
         Ok(None)
     }
 
-    /// The set itself if its matrices are in memory: several starts can then be solved at a time.
+    /// Returns the set if its matrices are in memory: several starts can then be solved
+    /// concurrently.
     fn as_in_memory(&self) -> Option<&InMemory<T>> {
         None
     }
 }
 
-/// What a [`Backend`] can do, and what it costs.
+/// Capabilities of a [`Backend`], and the cost of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Whether exact Hessians are stored. If not, a product with the Hessian is a pass over the
-    /// matrices.
+    /// Whether exact Hessians are stored. If not, each product with the Hessian takes a data pass.
     pub stores_hessian: bool,
-    /// Whether a Hessian costs little if it is asked for together with the gradient, but a pass over
-    /// the matrices if it is asked for later.
+    /// Whether a Hessian is cheap if it is requested together with the gradient, but takes a data
+    /// pass if it is requested later.
     pub prefers_joint_requests: bool,
     /// Relative rounding error of sums over the set.
     pub epsilon: f64,
 }
 
 impl Default for Capabilities {
-    /// Of a set in memory, in double precision.
+    /// Returns the capabilities of a set in memory and in double precision.
     fn default() -> Self {
         Self {
             stores_hessian: true,

@@ -4,12 +4,12 @@ use super::memory::InMemory;
 use crate::linalg::kernels::{self, PairSums, RotationSums};
 use crate::linalg::{Matrix, Scalar};
 
-/// Sums over one pair of components, and transformations of that pair, of the matrices Dⁱ.
+/// Sums of the matrices Dⁱ over one pair of components, and transformations of this pair.
 ///
 /// ```
 /// use codiag::backend::{Backend, InMemory, PairStep};
 /// use codiag::{Matrix, MatrixSet};
-/// // Rotated by 45°, this matrix is diagonal: 3 and 1.
+/// // A rotation by 45° diagonalizes this matrix, with eigenvalues 3 and 1.
 /// let mut set = InMemory::new(&MatrixSet::new(&[2.0, 1.0, 1.0, 2.0], 1, 2)?);
 /// let pairs = set.pairs(&Matrix::identity(2))?.expect("matrices in memory");
 /// let half = 0.5_f64.sqrt();
@@ -18,16 +18,16 @@ use crate::linalg::{Matrix, Scalar};
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub trait Pairs<T: Scalar = f64> {
-    /// The sums that decide the step of Pham's algorithm, for components a > b.
+    /// Returns the sums that determine the step of Pham's algorithm, for components a > b.
     fn pair_sums(&mut self, a: usize, b: usize) -> PairSums<T>;
 
-    /// The sums that decide the angle of a Jacobi rotation, for components a > b.
+    /// Returns the sums that determine the angle of a Jacobi rotation, for components a > b.
     fn rotation_sums(&mut self, a: usize, b: usize) -> RotationSums<T>;
 
     /// Applies a step to components a > b.
     fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
 
-    /// The steps have led to this B, at which the matrices are from now on.
+    /// Ends the steps. `b` is the B that they have led to.
     fn finish(&mut self, b: Matrix<T>);
 }
 
@@ -36,9 +36,9 @@ pub trait Pairs<T: Scalar = f64> {
 pub enum PairStep<T = f64> {
     /// (a, b) ← (a + `ab`·b, b + `ba`·a).
     Shear {
-        /// The multiple of b that is added to a.
+        /// Multiple of b that is added to a.
         ab: T,
-        /// The multiple of a that is added to b.
+        /// Multiple of a that is added to b.
         ba: T,
     },
     /// (a, b) ← (c·a + s·b, c·b − s̄·a).
@@ -51,7 +51,7 @@ pub enum PairStep<T = f64> {
 }
 
 impl<T: Scalar> PairStep<T> {
-    /// (c, e, f) of (a, b) ← (c·a + e·b, c·b + f·a).
+    /// Returns (c, e, f) of (a, b) ← (c·a + e·b, c·b + f·a).
     fn coefficients(self) -> (f64, T, T) {
         match self {
             Self::Shear { ab, ba } => (1.0, ab, ba),
@@ -109,7 +109,7 @@ mod tests {
     use crate::{Evaluation, synthetic};
 
     #[test]
-    fn pair_sums_are_entries_of_gradient_and_gamma_after_steps_too() {
+    fn pair_sums_are_entries_of_gradient_and_gamma_before_and_after_a_step() {
         let set = synthetic::noisy(40, 4, 0.3, 0);
         let (mut backend, mut b) = (InMemory::new(&set), Matrix::identity(4));
         let pairs = backend.pairs(&b).unwrap().expect("matrices in memory");

@@ -1,14 +1,14 @@
-//! A request, and the sums that answer it.
+//! Requests to a backend, and the sums that it returns.
 
 use crate::linalg::kernels::{LinePoint, MomentSums};
 use crate::linalg::{self, Matrix, Scalar, Triangle, unpacked};
 
 use super::hessian::HessianRows;
 
-/// How a point was reached: B = S (I + αE) B₀ with S = diag(`scale`).
+/// The step that led to a point: B = S (I + αE) B₀ with S = diag(`scale`).
 ///
-/// A backend that still has the transformed matrices at B₀ and the tables along E updates them. One
-/// that does not computes B Cⁱ Bᴴ.
+/// A backend that has the transformed matrices at B₀ and the tables along E updates them. Other
+/// backends compute B Cⁱ Bᴴ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update<T = f64> {
     /// B₀.
@@ -22,7 +22,7 @@ pub struct Update<T = f64> {
 }
 
 impl<T: Scalar> Update<T> {
-    /// B = S (I + αE) B₀.
+    /// Returns B = S (I + αE) B₀.
     ///
     /// ```
     /// use codiag::Matrix;
@@ -37,7 +37,7 @@ impl<T: Scalar> Update<T> {
     }
 }
 
-/// (I + αE) B.
+/// Returns (I + αE) B.
 pub(crate) fn moved<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>, alpha: f64) -> Matrix<T> {
     let mut next = linalg::product(e, b);
     for (x, old) in next.as_mut_slice().iter_mut().zip(b.as_slice()) {
@@ -46,39 +46,41 @@ pub(crate) fn moved<T: Scalar>(b: &Matrix<T>, e: &Matrix<T>, alpha: f64) -> Matr
     next
 }
 
-/// What a solver asks of a set, with everything that the answer depends on. Dⁱ = B Cⁱ Bᴴ.
+/// A request for sums over a set, with everything that the result depends on. Dⁱ = B Cⁱ Bᴴ.
 ///
-/// Where the criterion is least squares, A = B⁻¹, Λⁱ are the best diagonal matrices of the fit
-/// Cⁱ ≈ A Λⁱ Aᴴ, and λⁱ their diagonals.
+/// For least squares, A = B⁻¹, Λⁱ are the best diagonal matrices of the fit Cⁱ ≈ A Λⁱ Aᴴ, and λⁱ
+/// are their diagonals.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Request<T = f64> {
-    /// With the sizes s_i = ⟨Cⁱ, S⟩ / p in a positive definite metric S: the packed lower triangles of
-    /// Σ_i w_i Cⁱ / s_i and of Σ_i w_i (1 − 1/s_i)² Cⁱ.
+    /// The packed lower triangles of Σ_i w_i Cⁱ / s_i and of Σ_i w_i (1 − 1/s_i)² Cⁱ, with the
+    /// sizes s_i = ⟨Cⁱ, S⟩ / p in a positive definite metric S.
     Balance {
         /// S.
         metric: Matrix<T>,
     },
-    /// Σ_i w_i Cⁱ Cⁱ, as gradient of the moments.
+    /// Σ_i w_i Cⁱ Cⁱ, returned as the gradient of the moments.
     SecondMoment,
-    /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S at once, a multiple of eight. Both sides are
-    /// lower triangles, row after row, with one number for each S in each entry; those of Hermitian S
-    /// are the real parts and then, as a second triangle, the imaginary parts.
+    /// Σ_i w_i ⟨Cⁱ, S⟩ Cⁱ / s_i² for several symmetric S, whose number is a multiple of eight. The
+    /// matrices S and the results are lower triangles, row after row, with one number per S in each
+    /// entry. For Hermitian S, a triangle of the real parts is followed by a triangle of the
+    /// imaginary parts.
     Correlate {
-        /// The metric of the sizes s_i; None for s_i = 1.
+        /// Metric of the sizes s_i; None for s_i = 1.
         metric: Option<Matrix<T>>,
         /// The matrices S.
         matrices: Vec<f64>,
     },
-    /// Σ_i w_i Σ_a φ(Dⁱ_aa), the moments that make gradient and Γ, and the Hessian if it is wanted.
-    /// φ(x) is log x for the likelihood and x² for the Frobenius criterion. For least squares: the
-    /// energy Σ_i w_i ‖A Λⁱ Aᴴ‖² and the moments of the fit.
+    /// Σ_i w_i Σ_a φ(Dⁱ_aa), the moments that determine the gradient and Γ, and optionally the
+    /// Hessian. φ(x) is log x for the likelihood and x² for the Frobenius criterion. For least
+    /// squares: the energy Σ_i w_i ‖A Λⁱ Aᴴ‖² and the moments of the fit.
     Point {
         /// B.
         b: Matrix<T>,
-        /// How B was reached, if the matrices may be updated from there instead of recomputed.
+        /// The step that led to B, if the transformed matrices may be updated instead of
+        /// recomputed.
         update: Option<Update<T>>,
-        /// Whether the Hessian is wanted too.
+        /// Whether the Hessian is requested.
         hessian: bool,
     },
     /// The exact Hessian.
@@ -86,21 +88,22 @@ pub enum Request<T = f64> {
         /// B.
         b: Matrix<T>,
     },
-    /// The product of the exact Hessian with E, as gradient of the moments, without the part that the
-    /// determinant adds. For least squares the sums over the response of the fit to a change E of A.
+    /// The product of the exact Hessian with E without the term of the determinant, returned as the
+    /// gradient of the moments. For least squares, the sums over the response of the fit to a
+    /// change E of A.
     HessianProduct {
         /// B.
         b: Matrix<T>,
         /// E.
         e: Matrix<T>,
     },
-    /// The packed lower triangle of Σ_i w_i Dⁱ, from the matrices that the backend keeps.
+    /// The packed lower triangle of Σ_i w_i Dⁱ, computed from the matrices that the backend keeps.
     Mean {
         /// B.
         b: Matrix<T>,
     },
-    /// Prepares (I + αE) B for all α: how the powers Σ_i w_i Dⁱ_aa change, linearly and quadratically
-    /// in α (2p numbers), and the line points at α = 0 and 1.
+    /// Prepares a line search along (I + αE) B: the linear and quadratic coefficients of the powers
+    /// Σ_i w_i Dⁱ_aa in α (2p numbers), and the line points at α = 0 and 1.
     Line {
         /// B.
         b: Matrix<T>,
@@ -116,31 +119,31 @@ pub enum Request<T = f64> {
         /// α.
         alpha: f64,
     },
-    /// Σ_i w_i Dⁱ / Dⁱ_aa for all a, in place of the row blocks of the Hessian; for least squares
-    /// Σ_i w_i λⁱ_a Cⁱ.
+    /// Σ_i w_i Dⁱ / Dⁱ_aa for all a (for least squares Σ_i w_i λⁱ_a Cⁱ), returned as the row blocks
+    /// of the Hessian.
     Weighted {
         /// B.
         b: Matrix<T>,
     },
-    /// For U-WEDGE and FFDIAG, as moments: −Σ_i w_i Dⁱ_aa Dⁱ_ab and −Σ_i w_i Dⁱ_aa Dⁱ_bb.
+    /// The moments of U-WEDGE and FFDIAG: −Σ_i w_i Dⁱ_aa Dⁱ_ab and −Σ_i w_i Dⁱ_aa Dⁱ_bb.
     Wedge {
         /// B.
         b: Matrix<T>,
     },
-    /// What a result says of the components: Σ_i w_i Σ_a φ(Dⁱ_aa), how much each power varies, and
-    /// the tables of all powers if they are wanted and the backend has room for them.
+    /// The description of the components in a result: Σ_i w_i Σ_a φ(Dⁱ_aa), the variation of each
+    /// power and, if requested and if the backend has enough memory, the tables of all powers.
     Components {
         /// B.
         b: Matrix<T>,
         /// Σ_i w_i Dⁱ_aa.
         mean_powers: Vec<f64>,
-        /// Whether the tables are wanted.
+        /// Whether the tables are requested.
         tables: bool,
     },
 }
 
 impl<T: Scalar> Request<T> {
-    /// The point B at which matrices are transformed.
+    /// Returns the point B at which matrices are transformed.
     pub(crate) fn point(&self) -> Option<&Matrix<T>> {
         match self {
             Self::Balance { .. } | Self::SecondMoment | Self::Correlate { .. } => None,
@@ -156,7 +159,8 @@ impl<T: Scalar> Request<T> {
         }
     }
 
-    /// How many numbers, moments (0 or 1) and Hessians (0 or 1) answer it, for p×p matrices.
+    /// Returns the parts of the sums for p×p matrices: number of numbers, and whether there are
+    /// moments and a Hessian.
     pub(crate) fn counts(&self, p: usize) -> (usize, bool, bool) {
         let packed = T::PLANES * Triangle::new(p).len();
         match self {
@@ -175,7 +179,7 @@ impl<T: Scalar> Request<T> {
     }
 }
 
-/// Of each matrix: what a result says of it.
+/// The description of each matrix in a result.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix.
@@ -185,7 +189,7 @@ pub struct Tables {
     pub constants: Vec<f64>,
 }
 
-/// The sums that answer a [`Request`]. Which of the parts are used depends on the request.
+/// The sums that a [`Request`] asks for. The request determines which of the parts are used.
 #[derive(Debug)]
 pub struct Sums<T = f64> {
     pub(crate) numbers: Vec<f64>,
@@ -206,33 +210,33 @@ impl<T: Scalar> Default for Sums<T> {
 }
 
 impl<T: Scalar> Sums<T> {
-    /// The numbers.
+    /// Returns the numbers.
     pub fn numbers(&self) -> &[f64] {
         &self.numbers
     }
 
-    /// The numbers, to be added to.
+    /// Returns the numbers, mutably.
     pub fn numbers_mut(&mut self) -> &mut [f64] {
         &mut self.numbers
     }
 
-    /// The moments as two p×p matrices: the one of the gradient, and Γ.
+    /// Returns the moments as two p×p matrices: the gradient and Γ.
     pub fn moments_mut(&mut self) -> (&mut Matrix<T>, &mut Matrix) {
         (&mut self.moments.gradient, &mut self.moments.gamma)
     }
 
-    /// The tables of a result.
+    /// Returns the tables of a result, mutably.
     pub fn tables_mut(&mut self) -> &mut Option<Tables> {
         &mut self.tables
     }
 
-    /// The row blocks of a Hessian or of weighted sums, in double precision.
+    /// Returns the row blocks of a Hessian or of weighted sums, in double precision.
     pub(crate) fn row_blocks(&self) -> &[f64] {
         self.hessian.double()
     }
 
-    /// Zeros, as many as the answer to a request for p×p matrices has. The Hessian is made of zeros
-    /// in double precision.
+    /// Resets the sums to zeros of the size that a request for p×p matrices needs. A Hessian is in
+    /// double precision.
     pub fn begin(&mut self, request: &Request<T>, p: usize) {
         self.begin_without_hessian(request, p);
         if request.counts(p).2 {
@@ -240,7 +244,7 @@ impl<T: Scalar> Sums<T> {
         }
     }
 
-    /// Zeros, except for the Hessian.
+    /// Resets all sums except for the Hessian to zeros.
     pub(crate) fn begin_without_hessian(&mut self, request: &Request<T>, p: usize) {
         let (count, moments, _) = request.counts(p);
         self.numbers.clear();
@@ -274,7 +278,7 @@ impl<T: Scalar> Sums<T> {
         }
     }
 
-    /// The line point that begins with that number.
+    /// Returns the line point whose first number has the index `at`.
     pub(crate) fn line_point(&self, at: usize) -> LinePoint {
         LinePoint {
             sum: self.numbers[at],
@@ -289,7 +293,7 @@ impl<T: Scalar> Sums<T> {
         parts.for_each(|(sum, x)| *sum += x);
     }
 
-    /// A p×p matrix from its packed lower triangle, the `k`-th of several.
+    /// Returns the `k`-th p×p matrix of several packed lower triangles.
     pub(crate) fn packed_matrix(&self, k: usize, p: usize) -> Matrix<T> {
         let len = T::PLANES * Triangle::new(p).len();
         unpacked(p, &self.numbers[k * len..(k + 1) * len])

@@ -1,8 +1,9 @@
-//! Blocks in memory, in either precision: visits them on several threads, and adds up their sums.
+//! Blocks in memory, in double or single precision, and sums over them on several threads.
 //!
-//! Blocks are assigned to groups by the size of the set alone. A group sums over its blocks in order,
-//! and the sums of the groups are added in order: the same bits on one thread or many. Hessians are
-//! shared among threads by their row blocks instead, each of which is summed over all blocks in order.
+//! The partition of the blocks into groups depends only on the size of the set. Each group sums
+//! over its blocks in order, and the sums of the groups are added in order. Threads share a Hessian
+//! by its row blocks, each of which is summed over all blocks in order. Results are therefore
+//! bitwise identical for any number of threads.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::linalg::Scalar;
 use crate::linalg::kernels;
 use crate::threads::Workers;
 
-/// A precision in which blocks are kept.
+/// A precision in which blocks are stored.
 pub(super) trait Precision: RowPrecision {
     type Block<T: Scalar>: Send + Sync;
 
@@ -32,7 +33,7 @@ impl Precision for f64 {
     }
 }
 
-/// A block, and what it keeps between requests.
+/// A block, and the data that it keeps between requests.
 pub(super) struct Resident<T: Scalar, R: Precision> {
     pub original: Arc<R::Block<T>>,
     pub state: BlockState<R>,
@@ -50,7 +51,7 @@ pub(super) struct Blocks<T: Scalar, R: Precision> {
 impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
         let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
-        let groups = groups::deal::<T>(blocks.len(), lanes.sum(), summary.dimension());
+        let groups = groups::partition_blocks::<T>(blocks.len(), lanes.sum(), summary.dimension());
         let mut blocks = blocks.into_iter().map(|original| Resident {
             original,
             state: BlockState::default(),
@@ -71,8 +72,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         self.kept.is_empty()
     }
 
-    /// Multiply-adds of a pass over the set at full speed, roughly: whether several threads pay depends
-    /// on it.
+    /// Returns the approximate cost of a data pass, in multiply-adds at full speed. It determines
+    /// whether several threads are worthwhile.
     pub fn cost(summary: &Summary<T>, task: &Task<'_, T>) -> usize {
         let (n, p, planes) = (summary.len, summary.dimension(), T::PLANES);
         if task.transforms() {
@@ -100,7 +101,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
             Request::Hessian { .. } => true,
             _ => false,
         };
-        // Row blocks are shared among threads, and not summed for each group.
+        // Threads share the row blocks of the Hessian; the groups do not sum them.
         let by_rows = wants_hessian && !criterion.is_least_squares();
         task.with_hessian &= !by_rows;
         sums.begin_without_hessian(request, p);
@@ -167,8 +168,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         Ok(())
     }
 
-    /// The exact Hessian, shared among threads by its row blocks. Each number is summed over all blocks
-    /// in order.
+    /// Sums the exact Hessian, shared among threads by its row blocks. Each number is summed over
+    /// all blocks in order.
     fn sum_hessian(&mut self, summary: &Summary<T>, sums: &mut Sums<T>) {
         let (n, p, function) = (
             summary.len,
@@ -177,21 +178,21 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         );
         let cost = T::PLANES * T::PLANES * n * p * p * p;
         let workers = self.workers.if_worthwhile(cost);
-        sums.hessian.work_on(&self.workers);
+        sums.hessian.set_workers(&self.workers);
         let rows = sums.hessian.unwritten::<T, R>(p);
         let groups = p.div_ceil(R::LANES);
-        // Each task reads all matrices: a few are enough to keep all threads busy.
+        // Each task reads all matrices. Two per thread are enough to balance the load.
         let tasks = match workers.count() {
             1 => 1,
             count => groups.min(2 * count),
         };
-        let share = groups.div_ceil(tasks);
-        let len = rows.len() / groups * share;
+        let groups_per_task = groups.div_ceil(tasks);
+        let len = rows.len() / groups * groups_per_task;
         let mut tasks: Vec<_> = rows.chunks_mut(len).enumerate().collect();
         let blocks = &self.groups;
         workers.each(&mut tasks, |(task, rows)| {
             for (k, block) in blocks.iter().flatten().enumerate() {
-                let (first, begins) = (*task * share, k == 0);
+                let (first, begins) = (*task * groups_per_task, k == 0);
                 let (d, weights) = (
                     block.state.transformed(),
                     R::view::<T>(&block.original).weights,
@@ -215,7 +216,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         Tables { powers, constants }
     }
 
-    /// What `work` makes of each group, in order.
+    /// Calls `work` on each group, on several threads, and returns the results in order.
     pub fn each_group<S: Send>(
         &mut self,
         cost: usize,

@@ -1,5 +1,4 @@
-//! The matrices of a set in memory in single precision, for the stage that comes before the solve in
-//! double precision.
+//! A set in memory in single precision, for the stage before the solve in double precision.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ impl<T: Scalar> Backend<T> for InSinglePrecision<T> {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            // Rounding errors of the matrices are independent: most of them cancel in a sum.
+            // Rounding errors of the matrices are independent and mostly cancel in a sum.
             epsilon: f64::from(f32::EPSILON) / 16.0,
             ..Capabilities::default()
         }
@@ -46,7 +45,7 @@ impl Precision for f32 {
     fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
         View {
             p: block.p,
-            // Points are reached by updates from the identity alone.
+            // There are no original matrices: points are reached by updates from the identity.
             entries: &[],
             weights: &block.weights,
             matrices: block.matrices,
@@ -55,14 +54,15 @@ impl Precision for f32 {
     }
 }
 
-/// A block of matrices in single precision, which are kept in its state alone.
+/// Weights of a block in single precision. Its matrices are in the block state.
 pub(super) struct SingleBlock {
     p: usize,
     weights: Vec<f64>,
     matrices: usize,
 }
 
-/// The transformed matrices of a block in single precision, divided by `unit`, a power of two.
+/// Converts the transformed matrices of a block to single precision, divided by `unit`, a power of
+/// two.
 pub(super) fn rounded<T: Scalar>(
     block: &Block<T>,
     transformed: &[f64],
@@ -78,7 +78,7 @@ pub(super) fn rounded<T: Scalar>(
         matrices,
     };
     let mut state = BlockState::default();
-    let entries = state.room_for_transformed(&f32::view::<T>(&original));
+    let entries = state.allocate_transformed(&f32::view::<T>(&original));
     let mut rows = entries
         .chunks_exact_mut(lanes)
         .zip(transformed.chunks_exact(block.lanes()));
@@ -109,7 +109,7 @@ mod tests {
         assert!(off.sqrt() < 3e-6 * y.norm(), "{what}: {off:e}");
     }
 
-    /// Makes the same requests to a set in both precisions.
+    /// Compares the results of requests to a set in double and in single precision.
     fn compare<T: Scalar>(set: &MatrixSet<T>) {
         let p = set.dimension();
         let small = |scale: f64| {
@@ -131,7 +131,7 @@ mod tests {
             .unwrap()
             .expect("similar powers");
         let (mut x, mut y) = (Sums::default(), Sums::default());
-        // B in the coordinates of each.
+        // B in the coordinates of each set.
         let (mut here, mut there) = (b, Matrix::identity(p));
         for alpha in [0.7, 1.0] {
             let line = |b: &Matrix<T>| Request::Line {
@@ -163,7 +163,7 @@ mod tests {
             let (y, x) = (y.hessian.product(&e), x.hessian.product(&e));
             assert_near(&y, &x, "hessian");
         }
-        // The loss is that of the whole B.
+        // The loss includes the B at which the set in single precision starts.
         let loss = |summary: &Summary<T>, sums: &Sums<T>, b: &Matrix<T>| {
             let log_det = linalg::log_abs_det(b);
             summary.criterion.loss(summary, sums.numbers[0], log_det)
@@ -177,13 +177,13 @@ mod tests {
         let elsewhere = Request::Hessian { b: here };
         assert_eq!(
             single.evaluate(&elsewhere, &mut Sums::default()),
-            Err(Error::Question)
+            Err(Error::InvalidRequest)
         );
     }
 
     #[test]
-    fn sums_agree_with_those_in_double_precision() {
-        // Blocks of two, of several, and of few matrices.
+    fn sums_agree_with_double_precision() {
+        // One block or several, full or not.
         for (n, p) in [(5, 33), (100, 40), (190, 40), (70, 67), (20, 131)] {
             compare(&synthetic::noisy(n, p, 0.1, 1));
         }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn small_or_nearly_singular_matrices_have_none() {
+    fn small_or_nearly_singular_matrices_have_no_single_precision() {
         let small = synthetic::noisy(50, 8, 0.1, 1);
         let b = Matrix::identity(8);
         assert!(

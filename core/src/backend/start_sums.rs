@@ -1,14 +1,16 @@
-//! Sums over a block that the spectral start is made of.
+//! Sums over a block from which the spectral starting point is computed.
 
 use crate::data::{Block, packed_len};
 use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
-/// Maximum number of matrices that a start correlates a set with at once; memory budgets rely on it.
+/// Maximum number of matrices in [`Request::Correlate`](super::Request::Correlate). The plan of a
+/// memory budget relies on it.
 pub const COMBINATIONS_AT_ONCE: usize = 16;
 
-/// The packed entries of a symmetric matrix as weights, such that their product with another packed
-/// matrix is the two's inner product: entries off the diagonal count twice.
+/// Returns the packed entries of a symmetric matrix as weights, such that their dot product with
+/// another packed matrix is the inner product of both matrices: entries off the diagonal count
+/// twice.
 pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     let p = matrix.rows();
     let mut weights = Vec::with_capacity(T::PLANES * Triangle::new(p).len());
@@ -22,7 +24,8 @@ pub fn inner_product_weights<T: Scalar>(matrix: &Matrix<T>) -> Vec<f64> {
     weights
 }
 
-/// The entries of many symmetric matrices, side by side, as such weights: one row each.
+/// Converts interleaved packed entries of several symmetric matrices to rows of
+/// [`inner_product_weights`], one row per matrix.
 pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> AlignedBuffer {
     let len = packed_len::<T>(p);
     let count = matrices.len() / len;
@@ -38,7 +41,8 @@ pub fn inner_product_rows<T: Scalar>(matrices: &[f64], p: usize) -> AlignedBuffe
     weights
 }
 
-/// 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block, S as weights.
+/// Returns 1 / s_i for the sizes s_i = ⟨Cⁱ, S⟩ / p of the matrices of a block. S is given as
+/// weights.
 pub fn inverse_sizes<T: Scalar>(p: usize, block: &Block<T>, weights: &[f64]) -> Vec<f64> {
     let mut products = vec![0.0; block.lanes()];
     kernels::correlate(block.entries(), weights, &mut products);
@@ -63,7 +67,8 @@ pub fn add_balanced<T: Scalar>(block: &Block<T>, inverse_sizes: &[f64], sums: &m
     add_scaled(block, &factors, spread);
 }
 
-/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block, for a multiple of eight S as rows of weights; without factors, f_i = 1.
+/// Adds Σ_i w_i f_i² ⟨Cⁱ, S⟩ Cⁱ over a block. The matrices S, a multiple of eight, are given as
+/// rows of weights. Without factors, f_i = 1.
 pub fn add_correlations<T: Scalar>(
     block: &Block<T>,
     factors: &[f64],
@@ -83,7 +88,7 @@ pub fn add_correlations<T: Scalar>(
             let places = rows.iter_mut().zip(products);
             places.for_each(|(row, x)| row[k] = *x);
         }
-        // The padding has the weight zero.
+        // The weights of the padding are zero.
         for (i, (row, weight)) in rows.iter_mut().zip(&block.weights).enumerate() {
             let f = factors.get(i).copied().unwrap_or(1.0);
             let weight = weight * f * f;

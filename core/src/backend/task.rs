@@ -1,4 +1,4 @@
-//! A request, and what follows from it for all blocks.
+//! A request with the data that all blocks share.
 
 use super::fit::{Change, Fit};
 use super::kept::Reuse;
@@ -8,18 +8,19 @@ use crate::data::Criterion;
 use crate::linalg::kernels::DiagonalFunction;
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar};
 
-/// A request, and what follows from it for all blocks.
+/// A request with the data that all blocks share.
 pub(crate) struct Task<'a, T> {
     pub request: &'a Request<T>,
     pub criterion: Criterion,
     pub reuse: Reuse,
-    /// Whether row blocks of Hessians are summed along with everything else.
+    /// Whether each block adds its row blocks of Hessians to the sums.
     pub with_hessian: bool,
-    /// Whether lines are computed from Cⁱ, without transforming all matrices. Diagonals cost less
-    /// then, but no update can follow.
+    /// Whether lines are computed from Cⁱ without transforming all matrices. Diagonals are cheaper
+    /// then, but the transformed matrices cannot be updated later.
     pub lines_from_originals: bool,
-    /// The metric of a balance, or the matrices of correlations, as rows of weights.
+    /// Metric of the sizes s_i, as weights of packed entries.
     pub metric: Vec<f64>,
+    /// Matrices of [`Request::Correlate`], as rows of weights of packed entries.
     pub matrices: AlignedBuffer,
     pub fit: Option<Fit<T>>,
     pub change: Option<Change<T>>,
@@ -57,7 +58,7 @@ impl<'a, T: Scalar> Task<'a, T> {
         }
     }
 
-    /// Prepares what depends on the size of the matrices.
+    /// Prepares the data that depend on the size of the matrices.
     pub fn for_size(mut self, p: usize) -> Self {
         if let Request::Correlate { matrices, .. } = self.request {
             self.matrices = start_sums::inner_product_rows::<T>(matrices, p);
@@ -65,7 +66,7 @@ impl<'a, T: Scalar> Task<'a, T> {
         self
     }
 
-    /// Has lines computed from the Cⁱ.
+    /// Computes lines from the Cⁱ.
     pub fn with_lines_from_originals(mut self) -> Self {
         if let Request::Line { b, e } | Request::LinePoint { b, e, .. } = self.request {
             self.f = Some(linalg::product(e, b));
@@ -103,8 +104,8 @@ impl<'a, T: Scalar> Task<'a, T> {
 }
 
 impl<T> Task<'_, T> {
-    /// How a power x counts in the order of the components: by its variation for the likelihood, by its
-    /// energy otherwise.
+    /// Returns the contribution of a power x to the contrast of its component: its squared relative
+    /// deviation for the likelihood, its energy for the other criteria.
     pub fn variation(&self, x: f64, mean: f64) -> f64 {
         match self.criterion {
             Criterion::Likelihood => (x / mean - 1.0).powi(2),

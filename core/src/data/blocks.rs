@@ -1,53 +1,55 @@
-//! Blocks: the unit of memory, of threads, and of order of summation.
+//! Blocks of matrices: the unit of memory, of work for a thread, and of the order of summation.
 
 use super::SetOptions;
 use crate::Error;
 use crate::linalg::kernels::{self, LANES, Real};
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, SymmetricBatch, Triangle, reals};
 
-/// How far from symmetric a matrix may be, relative to its largest entry.
+/// Largest asymmetry of a matrix, relative to its largest entry.
 pub(crate) const SYMMETRY_TOLERANCE: f64 = 1e-8;
 
-/// Some consecutive matrices of a set, entry-major.
+/// Consecutive matrices of a set in entry-major order.
 #[derive(Clone, Debug)]
 pub struct Block<T = f64> {
     /// The matrices, one per lane, padded by identities to a multiple of [`LANES`].
     pub batch: SymmetricBatch<AlignedBuffer, T>,
     /// One weight per lane, zero for the padding.
     pub weights: Vec<f64>,
-    /// How many lanes are matrices of the set.
+    /// Number of lanes that hold matrices of the set.
     pub matrices: usize,
 }
 
 impl<T: Scalar> Block<T> {
-    /// How many matrices a block holds at most, by their size: a block should stay in a second
-    /// level cache, but rows should be long enough to work on. It depends on nothing else, so that
-    /// sums are taken in the same order whoever computes them.
+    /// Returns the maximum number of matrices in a block: a block should stay in a second-level
+    /// cache, but its rows should be long enough for vector instructions. It depends only on the
+    /// size of the matrices, so that the order of summation does not depend on the machine or the
+    /// threads.
     pub fn capacity(p: usize) -> usize {
         let numbers = 46_000; // 368 kB
         let lanes = numbers / (T::PLANES * Triangle::new(p).len());
         let lanes = lanes.clamp(2 * f32::LANES, 16 * f32::LANES);
-        // Whole vectors in single precision, too.
+        // Full vectors in single precision, too.
         lanes - lanes % f32::LANES
     }
 
-    /// The number of lanes: matrices and padding.
+    /// Returns the number of lanes: matrices and padding.
     pub fn lanes(&self) -> usize {
         self.weights.len()
     }
 
-    /// The size p of the matrices.
+    /// Returns the size p of the matrices.
     pub fn size(&self) -> usize {
         self.batch.size()
     }
 
-    /// All entries, row after row, plane after plane.
+    /// Returns all entries, row after row, plane after plane.
     pub fn entries(&self) -> &[f64] {
         self.batch.entries()
     }
 
-    /// Gathers row-major matrices, the first of which has the given number in the set, checking
-    /// that they are finite and symmetric (if complex, Hermitian), and shrinking each towards tr(C)/p · I.
+    /// Gathers row-major matrices: checks that they are finite and symmetric (Hermitian if
+    /// complex), and shrinks each towards tr(C)/p · I. `first` is the number of the first matrix in
+    /// the set.
     pub fn gather(
         p: usize,
         matrices: &[&[T]],
@@ -63,7 +65,8 @@ impl<T: Scalar> Block<T> {
         Ok(block)
     }
 
-    /// A block for so many matrices, of weight zero, to be overwritten with its padding.
+    /// Allocates a block for this number of matrices, all of weight zero. The caller must write all
+    /// lanes, including the padding.
     pub fn unwritten(p: usize, matrices: usize) -> Self {
         let lanes = matrices.next_multiple_of(LANES);
         Self {
@@ -73,13 +76,13 @@ impl<T: Scalar> Block<T> {
         }
     }
 
-    /// Writes identities to the lanes behind the matrices.
+    /// Writes identities to the padding.
     fn pad(&mut self) {
         self.batch.fill_from(self.matrices, 1.0);
     }
 
-    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding behind
-    /// those that are the last. `number` tells the number of the matrix in a lane, for errors.
+    /// Writes up to eight matrices to the lanes from `at` on, a multiple of eight, and the padding
+    /// if there are fewer than eight. `number` maps a lane to the number of its matrix, for errors.
     pub fn gather_eight(
         &mut self,
         eight: &[&[T]],
@@ -97,17 +100,19 @@ impl<T: Scalar> Block<T> {
         }
         let mut matrices = eight.iter().enumerate();
         let p = self.size();
-        let found = matrices.find_map(|(l, matrix)| defect(p, matrix, number(at + l), tolerance));
+        let found =
+            matrices.find_map(|(l, matrix)| find_error(p, matrix, number(at + l), tolerance));
         found.map_or(Ok(()), Err)
     }
 
-    /// Writes up to eight matrices to eight neighbouring lanes, so that whole cache lines are
-    /// written. False if something may be wrong with one of them.
+    /// Writes up to eight matrices to eight adjacent lanes, so that full cache lines are written.
+    /// Returns false if one of them may be invalid.
     fn gather_group(&mut self, matrices: &[&[T]], at: usize, tolerance: f64) -> bool {
         let (p, lanes, count) = (self.size(), self.lanes(), matrices.len());
-        // Eight of them, the last one again and again if there are fewer: loops over eight are unrolled.
+        // Always eight, the last one repeated if there are fewer: loops of constant length are
+        // unrolled.
         let matrices: [&[T]; LANES] = std::array::from_fn(|l| matrices[l.min(count - 1)]);
-        let mut seen = Seen::default();
+        let mut checks = EntryChecks::default();
         let plane = Triangle::new(p).len() * lanes;
         let (real, imaginary) = self.batch.entries_mut().split_at_mut(plane);
         for (entry, (a, b)) in Triangle::new(p).pairs().enumerate() {
@@ -116,8 +121,8 @@ impl<T: Scalar> Block<T> {
                 x[l] = matrices[l][a * p + b];
                 y[l] = matrices[l][b * p + a].conj();
             }
-            let (re, im) = seen.means(&x, &y);
-            // All eight, which is one instruction.
+            let (re, im) = checks.means(&x, &y);
+            // All eight lanes at once: one vector instruction.
             let place = entry * lanes + at..entry * lanes + at + LANES;
             if T::PLANES == 2 {
                 imaginary[place.clone()].copy_from_slice(&im);
@@ -127,10 +132,10 @@ impl<T: Scalar> Block<T> {
         if count < LANES {
             self.pad();
         }
-        seen.is_sound(tolerance)
+        checks.are_passed(tolerance)
     }
 
-    /// F C Fᴴ of every matrix.
+    /// Returns F C Fᴴ of every matrix, where F are the filters.
     pub fn reduced(&self, filters: &Matrix<T>) -> Self {
         let mut batch = SymmetricBatch::unwritten(filters.rows(), self.lanes());
         batch.fill_from(self.matrices, 1.0);
@@ -150,8 +155,8 @@ impl<T: Scalar> Block<T> {
         }
     }
 
-    /// A block of p×p matrices picked from others, each from one of their lanes, its weight divided
-    /// by `total`.
+    /// Copies p×p matrices from lanes of other blocks to a new block. Their weights are divided by
+    /// `total`.
     pub fn pick(p: usize, places: &[(&Self, usize)], total: f64) -> Self {
         let mut picked = Self::unwritten(p, places.len());
         for (weight, (block, from)) in picked.weights.iter_mut().zip(places) {
@@ -166,7 +171,7 @@ impl<T: Scalar> Block<T> {
         picked
     }
 
-    /// Each C becomes (1 − s) C + s tr(C)/p I.
+    /// Replaces each C by (1 − s) C + s tr(C)/p I, where s is the shrinkage.
     pub fn shrink(&mut self, shrinkage: f64) {
         if shrinkage == 0.0 {
             return;
@@ -184,46 +189,48 @@ impl<T: Scalar> Block<T> {
     }
 }
 
-/// What has been seen of eight matrices while they were gathered.
+/// Checks of eight matrices, updated while their entries are gathered.
 #[derive(Default)]
-struct Seen {
-    /// Bounds of the largest entry of each, and of how far two entries that should be alike are apart.
+struct EntryChecks {
+    /// Lower bound of the largest absolute entry of each matrix.
     largest: [f64; LANES],
+    /// Upper bound of the largest |C_ab − conj C_ba| of each matrix.
     asymmetry: [f64; LANES],
-    /// Zero as long as all entries are finite, and not a number from then on.
-    trouble: [f64; LANES],
+    /// Zero if all entries are finite, NaN otherwise.
+    non_finite: [f64; LANES],
 }
 
-impl Seen {
-    /// The means of entries (a, b) and the conjugates of entries (b, a): their real and imaginary parts.
+impl EntryChecks {
+    /// Returns the means of entries (a, b) and conjugates of entries (b, a): real and imaginary
+    /// parts.
     #[inline(always)]
     fn means<T: Scalar>(&mut self, x: &[T; LANES], y: &[T; LANES]) -> ([f64; LANES], [f64; LANES]) {
-        // Written so that a maximum is one instruction: what is not a number is seen by `trouble`.
+        // Compiles to one instruction. It ignores NaN, which `non_finite` detects.
         let larger = |x: f64, y: f64| if x > y { x } else { y };
         let (mut re, mut im) = ([0.0; LANES], [0.0; LANES]);
         for l in 0..LANES {
             let (mean, apart) = (x[l] * 0.5 + y[l] * 0.5, x[l] - y[l]);
             (re[l], im[l]) = (mean.real(), mean.imaginary());
-            // Absolute values of complex numbers would take long to compute.
+            // Cheaper bounds than the absolute values of complex numbers.
             let size = larger(re[l].abs(), im[l].abs());
             let apart = apart.real().abs() + apart.imaginary().abs();
             self.largest[l] = larger(size, self.largest[l]);
             self.asymmetry[l] = larger(apart, self.asymmetry[l]);
-            self.trouble[l] += 0.0 * re[l] + 0.0 * im[l];
+            self.non_finite[l] += 0.0 * re[l] + 0.0 * im[l];
         }
         (re, im)
     }
 
-    /// Whether all entries were finite, and alike where they should be.
-    fn is_sound(&self, tolerance: f64) -> bool {
+    /// Whether all matrices are finite and symmetric (Hermitian).
+    fn are_passed(&self, tolerance: f64) -> bool {
         let symmetric =
             |l: usize| self.asymmetry[l] == 0.0 || self.asymmetry[l] <= tolerance * self.largest[l];
-        (0..LANES).all(|l| self.trouble[l] == 0.0 && symmetric(l))
+        (0..LANES).all(|l| self.non_finite[l] == 0.0 && symmetric(l))
     }
 }
 
-/// The first thing wrong with a matrix, in words of its own.
-fn defect<T: Scalar>(p: usize, matrix: &[T], index: usize, tolerance: f64) -> Option<Error> {
+/// Returns the first error in a matrix: an entry that is not finite, or its largest asymmetry.
+fn find_error<T: Scalar>(p: usize, matrix: &[T], index: usize, tolerance: f64) -> Option<Error> {
     if let Some(k) = reals(matrix).iter().position(|x| !x.is_finite()) {
         let (entry, part) = (k / T::PLANES, k % T::PLANES);
         return Some(Error::NotFinite {
@@ -244,8 +251,9 @@ fn defect<T: Scalar>(p: usize, matrix: &[T], index: usize, tolerance: f64) -> Op
     })
 }
 
-/// The largest |C_ab − conj C_ba| / max |C| of a finite matrix, and its place, which for a complex matrix
-/// may be on the diagonal; None if all entries are zero, or none are off the diagonal of a real one.
+/// Returns the largest |C_ab − conj C_ba| / max |C| of a finite matrix, after its row and column.
+/// For a complex matrix the entry may be on the diagonal. None if all entries are zero, or if the
+/// matrix is real and has no entries off the diagonal.
 pub(crate) fn asymmetry<T: Scalar>(p: usize, matrix: &[T]) -> Option<(usize, usize, f64)> {
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     let difference =

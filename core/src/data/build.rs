@@ -1,4 +1,4 @@
-//! How a set is made: the only place that checks matrices.
+//! Construction and validation of sets.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::Remedy;
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
-/// Eigenvalues below minus this share of the channels' powers are no rounding.
-const NEGATIVE: f64 = 1e-8;
+/// Eigenvalues below minus this fraction of the powers of the channels are not due to rounding.
+const NEGATIVE_TOLERANCE: f64 = 1e-8;
 
 impl<T: Scalar> MatrixSet<T> {
-    /// A set of equally weighted matrices from n·p·p numbers, each matrix row after row.
+    /// Creates a set of equally weighted matrices from n·p·p numbers in row-major order.
     ///
     /// # Errors
     /// If the matrices are not all finite, symmetric (if complex, Hermitian) and positive definite.
@@ -25,10 +25,10 @@ impl<T: Scalar> MatrixSet<T> {
         Self::with_options(data, n, p, &SetOptions::default())
     }
 
-    /// A set from n·p·p numbers with weights, a rank or shrinkage.
+    /// Creates a set from n·p·p numbers in row-major order, with weights, a rank or shrinkage.
     ///
     /// # Errors
-    /// If the data or the options are not as they should be.
+    /// If the data or the options are invalid.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn with_options(
         data: &[T],
@@ -42,11 +42,11 @@ impl<T: Scalar> MatrixSet<T> {
         Self::from_blocks(p, gather(data, p, 0, options)?, options)
     }
 
-    /// A set from matrices that come one after the other, each p·p numbers row after row, so that
-    /// they need never be in memory all at once beside the set.
+    /// Creates a set from an iterator of matrices, each p·p numbers in row-major order. At most one
+    /// block of them is in memory besides the set.
     ///
     /// # Errors
-    /// If the matrices or the options are not as they should be.
+    /// If the matrices or the options are invalid.
     pub fn from_matrices<M: AsRef<[T]>>(
         p: usize,
         matrices: impl IntoIterator<Item = M>,
@@ -97,7 +97,8 @@ impl<T: Scalar> MatrixSet<T> {
         Self::from_blocks(p, blocks, options)
     }
 
-    /// Weights, mean, reduction, and the factorizations that show the matrices positive definite.
+    /// Creates a set from gathered blocks: computes the weights, the mean, the reduction and the
+    /// constants, and checks that the matrices are positive definite if the criterion requires it.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub(crate) fn from_blocks(
         p: usize,
@@ -106,7 +107,7 @@ impl<T: Scalar> MatrixSet<T> {
     ) -> Result<Self, Error> {
         let n = blocks.iter().map(|b| b.matrices).sum();
         let weights = options.normalized_weights(n);
-        deal_out(&weights, &mut blocks);
+        assign_weights(&weights, &mut blocks);
         let workers = Workers::new(options.n_jobs, n * T::PLANES.pow(2), p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
@@ -142,7 +143,7 @@ impl<T: Scalar> MatrixSet<T> {
     }
 }
 
-/// Whether there are as many numbers as n matrices of size p×p have.
+/// Checks that the data have the length of n p×p matrices.
 pub(crate) fn check_shape<T>(data: &[T], n: usize, p: usize) -> Result<(), Error> {
     let shape = || vec![n, p, p];
     if n == 0 || p == 0 {
@@ -159,7 +160,7 @@ pub(crate) fn check_shape<T>(data: &[T], n: usize, p: usize) -> Result<(), Error
     Ok(())
 }
 
-/// n·p·p, if that many numbers can be addressed.
+/// Returns n·p·p. Fails if that many numbers exceed the address space.
 pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     count
@@ -169,7 +170,8 @@ pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
         })
 }
 
-/// Blocks without weights yet, from matrices the first of which has the given number in the set.
+/// Gathers matrices into blocks without weights. `first` is the number of the first matrix in the
+/// set.
 pub(crate) fn gather<T: Scalar>(
     data: &[T],
     p: usize,
@@ -183,12 +185,12 @@ pub(crate) fn gather<T: Scalar>(
         let matrices: Vec<&[T]> = piece.chunks_exact(p * p).collect();
         Block::gather(p, &matrices, first + k * capacity, options)
     });
-    // Whoever finds them, the first of the errors is reported.
+    // The error of the first block is reported, independent of the threads.
     blocks.into_iter().collect()
 }
 
-/// Gives every matrix its weight.
-pub(crate) fn deal_out<T>(weights: &[f64], blocks: &mut [Block<T>]) {
+/// Assigns its weight to every matrix.
+pub(crate) fn assign_weights<T>(weights: &[f64], blocks: &mut [Block<T>]) {
     let mut rest = weights;
     for block in blocks {
         let (own, others) = rest.split_at(block.matrices);
@@ -197,8 +199,8 @@ pub(crate) fn deal_out<T>(weights: &[f64], blocks: &mut [Block<T>]) {
     }
 }
 
-/// Beyond this range products of filters and entries may overflow or vanish. (A power of zero or
-/// below is for the factorizations to report.)
+/// Checks that products of filters and entries neither overflow nor underflow. A power that is zero
+/// or negative is reported by the factorizations.
 pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
     let powers = (0..mean.rows()).map(|a| mean[(a, a)].real());
     let outside = |power: &f64| *power > 0.0 && !(1e-250..=1e250).contains(power);
@@ -208,8 +210,8 @@ pub(crate) fn check_range<T: Scalar>(mean: &Matrix<T>) -> Result<(), Error> {
     }
 }
 
-/// The same for the energy of a set, by which the Frobenius criterion and least squares divide, and
-/// whose square the norm of their gradient is compared with.
+/// Checks that the energy of a set and its square, by which the Frobenius criterion and least
+/// squares divide, neither overflow nor underflow.
 pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), Error> {
     let within = constant == 0.0 || (1e-140..=1e140).contains(&constant);
     if criterion == Criterion::Likelihood || within {
@@ -220,7 +222,7 @@ pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), 
     })
 }
 
-/// Brings the blocks to the leading dimensions of the set.
+/// Reduces the blocks to the leading dimensions of the set.
 fn reduce<T: Scalar>(
     blocks: &mut [Block<T>],
     mean: &Matrix<T>,
@@ -241,8 +243,8 @@ fn reduce<T: Scalar>(
     Ok(reduction)
 }
 
-/// That no matrix of a set to be reduced is clearly negative in any direction: a reduction to the
-/// range of the mean would hide it.
+/// Checks that no matrix of a set has a clearly negative eigenvalue, which a reduction to the range
+/// of the mean could hide.
 pub(crate) fn check_semidefinite<T: Scalar>(
     blocks: &[Block<T>],
     mean: &Matrix<T>,
@@ -257,9 +259,9 @@ pub(crate) fn check_semidefinite<T: Scalar>(
     Ok(())
 }
 
-/// The first matrix of a block that is clearly negative in some direction: its Cholesky
-/// factorization fails even once its diagonal is lifted by `NEGATIVE` times its own powers and those
-/// of the mean.
+/// Returns the lane of the first matrix with a clearly negative eigenvalue: its Cholesky
+/// factorization fails even after its diagonal is increased by `NEGATIVE_TOLERANCE` times its own
+/// powers and those of the mean.
 pub(crate) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
     let p = mean.rows();
     let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)].real()));
@@ -267,20 +269,21 @@ pub(crate) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Op
     for a in 0..p {
         let power = mean[(a, a)].real();
         let least = if power > 0.0 { power } else { strongest };
-        let lift = |x: &mut f64| *x += NEGATIVE * (x.max(0.0) + least);
+        let lift = |x: &mut f64| *x += NEGATIVE_TOLERANCE * (x.max(0.0) + least);
         lifted.batch.diagonal_mut(a).iter_mut().for_each(lift);
     }
     factorize_block(&lifted).1
 }
 
-/// Brings the blocks to the dimensions that these filters find.
+/// Replaces every C by F C Fᴴ, where F are the filters.
 pub(crate) fn reduce_blocks<T: Scalar>(blocks: &mut [Block<T>], filters: &Matrix<T>) {
     for block in blocks {
         *block = block.reduced(filters);
     }
 }
 
-/// The constants of all matrices, or the first that the criterion does not take.
+/// Returns the constants of all matrices. Fails for the first matrix that the criterion does not
+/// accept.
 pub(crate) fn constants<T: Scalar>(
     criterion: Criterion,
     mean: &Matrix<T>,
@@ -299,8 +302,8 @@ pub(crate) fn constants<T: Scalar>(
     Ok(all)
 }
 
-/// The constants of the matrices of a block, and the first lane whose matrix the criterion does not
-/// take.
+/// Returns the constants of the matrices of a block, and the first lane whose matrix the criterion
+/// does not accept.
 pub(crate) fn block_constants<T: Scalar>(
     criterion: Criterion,
     block: &Block<T>,
@@ -311,7 +314,7 @@ pub(crate) fn block_constants<T: Scalar>(
     }
 }
 
-/// ‖C‖² of every matrix of a block.
+/// Returns ‖C‖² of every matrix of a block.
 fn squared_norms<T: Scalar>(block: &Block<T>) -> Vec<f64> {
     let mut norms = vec![0.0; block.matrices];
     // One plane of entries after the other.
@@ -324,10 +327,11 @@ fn squared_norms<T: Scalar>(block: &Block<T>) -> Vec<f64> {
     norms
 }
 
-/// log det of every matrix of a block, and the first lane whose matrix is not positive definite.
+/// Returns log det C of every matrix of a block, and the first lane whose matrix is not positive
+/// definite.
 pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<usize>) {
     let p = block.size();
-    // A pivot below this share of its diagonal entry is rounding.
+    // A pivot below this fraction of its diagonal entry is rounding error.
     let floor = p as f64 * f64::EPSILON;
     let lanes = block.lanes();
     let mut pivots = AlignedBuffer::of_len(p * lanes);
@@ -336,7 +340,7 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
     let mut constants = vec![0.0; lanes];
     kernels::sum_of_logs(&pivots, lanes, &mut constants);
     constants.truncate(block.matrices);
-    // Written so that a share that is NaN does not pass either.
+    // NaN compares false and counts as singular.
     let definite = |l: usize| smallest[l] > floor;
     let singular = (0..block.matrices).find(|&l| !definite(l));
     (constants, singular)
@@ -351,7 +355,7 @@ pub(crate) struct Indefinite {
 }
 
 impl Indefinite {
-    /// The matrix in one lane of a block, which has that number in the set.
+    /// Describes the matrix in one lane of a block. `matrix` is its number in the set.
     pub fn new<T: Scalar>(block: &Block<T>, lane: usize, matrix: usize) -> Self {
         let p = block.size();
         let values = linalg::symmetric_eigenvalues(&block.batch.matrix(lane));
@@ -363,7 +367,7 @@ impl Indefinite {
         }
     }
 
-    /// The complaint about it, in a set of that mean.
+    /// Returns the error about this matrix in a set with the given mean.
     pub fn error<T: Scalar>(self, mean: &Matrix<T>) -> Error {
         Error::NotPositiveDefinite {
             matrix: Some(self.matrix),
@@ -372,7 +376,7 @@ impl Indefinite {
         }
     }
 
-    /// The complaint about a matrix that is negative where the set was to be reduced.
+    /// Returns the error about this matrix in a set whose rank is reduced.
     pub fn error_for_reduced(self) -> Error {
         Error::NotPositiveDefinite {
             matrix: Some(self.matrix),
@@ -381,17 +385,17 @@ impl Indefinite {
         }
     }
 
-    /// What would help it, in a set of that mean.
+    /// Returns the remedy for this matrix in a set with the given mean.
     pub fn remedy<T: Scalar>(self, mean: &Matrix<T>) -> Remedy {
         let (smallest, average) = (self.smallest_eigenvalue, self.mean_eigenvalue);
-        // Negative by rounding at most: is it the null space of all?
+        // Singular up to rounding: look for a null space that all matrices share.
         let rounding = RANK_TOLERANCE * mean.rows() as f64 * average.abs();
         if smallest >= -rounding
             && let Some(rank) = reduction::shared_rank(mean)
         {
             return Remedy::Reduce { rank };
         }
-        // (1 − s) λ + s λ̄ is positive for any s beyond this.
+        // (1 − s) λ + s λ̄ is positive for every s above this.
         let least = (-smallest).max(0.0) / (average - smallest);
         let enough = [1e-3, 1e-2, 1e-1].into_iter().find(|s| 2.0 * least <= *s);
         match enough {
@@ -401,7 +405,7 @@ impl Indefinite {
     }
 }
 
-/// Σ_i w_i (Cⁱ)²; its trace is the energy of the set.
+/// Returns Σ_i w_i (Cⁱ)², whose trace is the energy of the set.
 pub(crate) fn weighted_energy<T: Scalar>(
     p: usize,
     blocks: &[Block<T>],
@@ -414,7 +418,7 @@ pub(crate) fn weighted_energy<T: Scalar>(
     total
 }
 
-/// The same over one block.
+/// Returns Σ_i w_i (Cⁱ)² over one block.
 pub(crate) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
     let p = block.size();
     let mut sums = Matrix::zeros(p, p);
@@ -426,19 +430,19 @@ pub(crate) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
     sums
 }
 
-/// The sum of the diagonal.
+/// Returns the sum of the diagonal.
 pub(crate) fn trace<T: Scalar>(m: &Matrix<T>) -> f64 {
     (0..m.rows()).map(|a| m[(a, a)].real()).sum()
 }
 
-/// Σ_i w_i Cⁱ.
+/// Returns Σ_i w_i Cⁱ.
 pub(crate) fn weighted_mean<T: Scalar, B: Borrow<Block<T>> + Sync>(
     p: usize,
     blocks: &[B],
     workers: &Workers,
 ) -> Matrix<T> {
     let lanes = blocks.iter().map(|b| b.borrow().lanes()).sum();
-    let groups = groups::deal::<T>(blocks.len(), lanes, p);
+    let groups = groups::partition_blocks::<T>(blocks.len(), lanes, p);
     let sums = workers.map(&groups, |_, range| {
         let mut sums = vec![0.0; groups::packed_len::<T>(p)];
         for block in &blocks[range.clone()] {

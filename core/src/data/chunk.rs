@@ -1,13 +1,13 @@
-//! Some matrices of a larger set, for those who hold the set in several places.
+//! Parts of a set that is distributed over several processes or machines.
 //!
-//! A chunk is gathered and checked where its matrices are. What only the whole set can tell, the
-//! range of its mean, comes before the check of definiteness: so a part is made from chunks in a
-//! second step, with the reduction of the whole.
+//! A chunk is gathered and validated by the process that holds its matrices. The check of
+//! definiteness needs the reduction of the whole set. Chunks are therefore combined to a part of
+//! the set in a second step, with the filters of that reduction.
 
 use std::sync::Arc;
 
 use super::build::{
-    self, check_range, check_semidefinite, check_shape, deal_out, gather, reduce_blocks,
+    self, assign_weights, check_range, check_semidefinite, check_shape, gather, reduce_blocks,
     weighted_energy, weighted_mean,
 };
 use super::{Block, Criterion, MatrixSet, Reduction, SetOptions, Summary};
@@ -15,7 +15,7 @@ use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 
-/// Consecutive matrices of a larger set: finite, symmetric, shrunk, and in blocks.
+/// Consecutive matrices of a larger set: finite, symmetric (Hermitian), shrunk, and in blocks.
 ///
 /// ```
 /// use codiag::backend::Chunk;
@@ -24,7 +24,7 @@ use crate::threads::Workers;
 /// let (head, tail) = made.data.split_at(20 * 9);
 /// let options = SetOptions::default();
 /// let chunks = vec![Chunk::new(head, 20, 3, 0, &options)?, Chunk::new(tail, 30, 3, 20, &options)?];
-/// // Together they are the set they were cut from.
+/// // Combined, the chunks are the original set.
 /// let whole = MatrixSet::new(&made.data, 50, 3)?;
 /// let part = MatrixSet::of_chunks(chunks, None, None)?;
 /// assert!((part.mean()[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
@@ -35,29 +35,29 @@ pub struct Chunk<T = f64> {
     p: usize,
     criterion: Criterion,
     first: usize,
-    /// Σ_i w_i, in the caller's scale.
+    /// Σ_i w_i of the weights received, which are not normalized.
     weight: f64,
-    /// Their weights sum to 1.
+    /// Blocks whose weights sum to 1.
     blocks: Vec<Block<T>>,
 }
 
 impl<T: Scalar> Chunk<T> {
-    /// The size p of the matrices.
+    /// Returns the size p of the matrices.
     pub(crate) fn size(&self) -> usize {
         self.p
     }
 
-    /// The blocks, in order.
+    /// Returns the blocks, in order.
     pub(crate) fn blocks(&self) -> &[Block<T>] {
         &self.blocks
     }
 
-    /// From n·p·p numbers, each matrix row after row, the first of which has the given number in the
-    /// whole set: errors name matrices by it. Of the options the rank does not apply; weights may be
-    /// all zero, as long as those of another chunk are not.
+    /// Creates a chunk from n·p·p numbers in row-major order. `first` is the number of the first
+    /// matrix in the whole set, by which errors name the matrices. The rank in the options is
+    /// ignored. All weights may be zero if those of another chunk are not.
     ///
     /// # Errors
-    /// If the data or the options are not as they should be.
+    /// If the data or the options are invalid.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn new(
         data: &[T],
@@ -73,7 +73,7 @@ impl<T: Scalar> Chunk<T> {
                 .weights
                 .as_ref()
                 .map_or(n as f64, |w| w.iter().sum()),
-            // Equal among themselves, they count for nothing in the whole.
+            // Equal weights within the chunk, and no weight in the whole set.
             Err(Error::WeightsZero) => {
                 options.weights = None;
                 0.0
@@ -85,7 +85,7 @@ impl<T: Scalar> Chunk<T> {
             Err(error) => return Err(error),
         };
         let mut blocks = gather(data, p, first, &options)?;
-        deal_out(&options.normalized_weights(n), &mut blocks);
+        assign_weights(&options.normalized_weights(n), &mut blocks);
         Ok(Self {
             p,
             criterion: options.criterion,
@@ -95,41 +95,42 @@ impl<T: Scalar> Chunk<T> {
         })
     }
 
-    /// The number of matrices.
+    /// Returns the number of matrices.
     #[allow(clippy::len_without_is_empty)] // a chunk is never empty
     pub fn len(&self) -> usize {
         self.blocks.iter().map(|b| b.matrices).sum()
     }
 
-    /// The size p of the matrices.
+    /// Returns the size p of the matrices.
     pub fn channels(&self) -> usize {
         self.p
     }
 
-    /// What the set will be diagonalized by.
+    /// Returns the criterion by which the set is diagonalized.
     pub fn criterion(&self) -> Criterion {
         self.criterion
     }
 
-    /// The number of the first matrix in the whole set.
+    /// Returns the number of the first matrix in the whole set.
     pub fn first(&self) -> usize {
         self.first
     }
 
-    /// The sum of the weights as they were given, the number of matrices without weights: its share
-    /// of the whole.
+    /// Returns the sum of the weights received, or the number of matrices if there were none. The
+    /// weight of the chunk in the whole set is proportional to it.
     pub fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// The weighted mean of the matrices.
+    /// Returns the weighted mean of the matrices.
     pub fn mean(&self) -> Matrix<T> {
         weighted_mean(self.p, &self.blocks, &Workers::One)
     }
 
-    /// What the set would be reduced in rank by: the mean of the matrices or, for criteria that take
-    /// indefinite ones, Σ_i w_i (Cⁱ)². The whole set's, from which
-    /// [`Reduction::of_sum`] makes the reduction, is the mean of the chunks', each with its weight.
+    /// Returns the sum from which the reduction of the rank is computed: the mean of the matrices
+    /// or, for criteria that accept indefinite matrices, Σ_i w_i (Cⁱ)². The sum of the whole set,
+    /// which [`Reduction::of_sum`] takes, is the mean of the sums of its chunks, weighted by
+    /// [`weight`](Self::weight).
     pub fn range_sum(&self) -> Matrix<T> {
         if self.criterion.requires_definite() {
             return self.mean();
@@ -137,23 +138,23 @@ impl<T: Scalar> Chunk<T> {
         weighted_energy(self.p, &self.blocks, &Workers::One)
     }
 
-    /// The matrices, row after row, as they were gathered, and their weights, which sum to 1: what
-    /// makes the chunk anew elsewhere.
+    /// Returns the matrices in row-major order after gathering, and their weights, which sum to 1.
+    /// They are sufficient to create the chunk in another process.
     pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
         unpacked(self.p, &self.blocks)
     }
 }
 
 impl<T: Scalar> MatrixSet<T> {
-    /// The part of a set that some chunks make, in the dimensions that the filters of the whole
-    /// set's [`Reduction`] find, if there is one. Chunks weigh by their weights; at most that many
-    /// threads are used.
+    /// Combines chunks to a part of a set, each with its weight. `filters` are those of the
+    /// [`Reduction`] of the whole set, if its rank is reduced. At most `threads` threads are used;
+    /// the number is chosen automatically if None.
     ///
     /// # Errors
-    /// If a matrix is not as the criterion requires, which is named by its number in the whole set.
+    /// If the criterion does not accept a matrix. The error has its number in the whole set.
     ///
     /// # Panics
-    /// If there is no chunk, or their matrices differ in size.
+    /// If there is no chunk, or if their matrices differ in size.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
@@ -167,14 +168,14 @@ impl<T: Scalar> MatrixSet<T> {
         let count = chunks.len() as f64;
         for chunk in chunks {
             assert_eq!(chunk.p, p, "the matrices of a set have one size");
-            let share = if total > 0.0 {
+            let fraction = if total > 0.0 {
                 chunk.weight / total
             } else {
                 1.0 / count
             };
             firsts.push((chunk.first, chunk.len()));
             for mut block in chunk.blocks {
-                block.weights.iter_mut().for_each(|w| *w *= share);
+                block.weights.iter_mut().for_each(|w| *w *= fraction);
                 blocks.push(block);
             }
         }
@@ -184,13 +185,13 @@ impl<T: Scalar> MatrixSet<T> {
         check_range(&mean)?;
         if let Some(filters) = filters {
             if criterion.requires_definite() {
-                check_semidefinite(&blocks, &mean).map_err(|e| named(e, &firsts))?;
+                check_semidefinite(&blocks, &mean).map_err(|e| renumbered(e, &firsts))?;
             }
             reduce_blocks(&mut blocks, filters);
             mean = weighted_mean(filters.rows(), &blocks, &workers);
         }
-        let constants =
-            build::constants(criterion, &mean, &blocks, &workers).map_err(|e| named(e, &firsts))?;
+        let constants = build::constants(criterion, &mean, &blocks, &workers)
+            .map_err(|e| renumbered(e, &firsts))?;
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
         let weights: Vec<f64> = weights.copied().collect();
         let constant = weights.iter().zip(&constants).map(|(w, x)| w * x).sum();
@@ -199,7 +200,7 @@ impl<T: Scalar> MatrixSet<T> {
             len: n,
             mean,
             constant,
-            // Known to whoever reduced the whole set.
+            // The client that reduced the whole set has it.
             reduction: None,
         };
         Ok(Self {
@@ -211,14 +212,14 @@ impl<T: Scalar> MatrixSet<T> {
         })
     }
 
-    /// The (reduced) matrices, row after row, and their weights.
+    /// Returns the (reduced) matrices in row-major order, and their weights.
     pub fn matrices(&self) -> (Vec<T>, Vec<f64>) {
         unpacked(self.dimension(), self.blocks.iter().map(|block| &**block))
     }
 }
 
-/// The error with the matrix's number in the whole set instead of that in a part of it.
-fn named(error: Error, firsts: &[(usize, usize)]) -> Error {
+/// Replaces the number of the matrix in a part by its number in the whole set.
+fn renumbered(error: Error, firsts: &[(usize, usize)]) -> Error {
     let Error::NotPositiveDefinite {
         matrix: Some(matrix),
         eigenvalue,
@@ -258,7 +259,7 @@ fn unpacked<'a, T: Scalar>(
 }
 
 impl<T: Scalar> Summary<T> {
-    /// That of a whole set from those of its parts, each with its share of the weight.
+    /// Combines the summaries of the parts of a set. Each comes with its fraction of the weight.
     ///
     /// # Panics
     /// If there is no part.
@@ -266,8 +267,8 @@ impl<T: Scalar> Summary<T> {
         let (_, part) = parts.first().expect("a set has at least one part");
         let (p, criterion) = (part.dimension(), part.criterion);
         let mut mean = Matrix::zeros(p, p);
-        for (share, part) in parts {
-            linalg::add_multiple(mean.as_mut_slice(), *share, part.mean.as_slice());
+        for (fraction, part) in parts {
+            linalg::add_multiple(mean.as_mut_slice(), *fraction, part.mean.as_slice());
         }
         Self {
             criterion,
@@ -275,7 +276,7 @@ impl<T: Scalar> Summary<T> {
             mean,
             constant: parts
                 .iter()
-                .map(|(share, part)| share * part.constant)
+                .map(|(fraction, part)| fraction * part.constant)
                 .sum(),
             reduction,
         }

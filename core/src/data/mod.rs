@@ -1,4 +1,4 @@
-//! The input: a checked set of matrices, in blocks.
+//! Validated sets of matrices, stored in blocks.
 
 mod blocks;
 pub(crate) mod build;
@@ -28,10 +28,10 @@ use std::sync::Arc;
 use crate::Error;
 use crate::linalg::{Matrix, Scalar};
 
-/// A set of n positive definite p×p matrices, checked once and for all: symmetric ones of `f64`, or
-/// Hermitian ones of complex numbers.
+/// A validated set of n p×p matrices: symmetric matrices of `f64`, or Hermitian matrices of complex
+/// numbers. For [`Criterion::Likelihood`] they are positive definite.
 ///
-/// The constructors are the only place that checks; everything else trusts the type.
+/// The constructors validate the matrices; all other code relies on the type.
 ///
 /// ```
 /// use codiag::{MatrixSet, SetOptions};
@@ -44,7 +44,7 @@ use crate::linalg::{Matrix, Scalar};
 /// let set = MatrixSet::from_matrices(2, data.chunks_exact(4), &weighted)?;
 /// assert!((set.weights()[0] - 2.0 / 3.0).abs() < 1e-15);
 ///
-/// // A cross-spectrum: the second sensor hears the first a quarter of a period later.
+/// // A cross-spectrum: the second sensor lags the first by a quarter of a period.
 /// use num_complex::Complex;
 /// let (one, i) = (Complex::new(1.0, 0.0), Complex::I);
 /// let set = MatrixSet::new(&[2.0 * one, i, -i, 2.0 * one], 1, 2)?;
@@ -62,7 +62,7 @@ pub struct MatrixSet<T = f64> {
 }
 
 impl<T: Scalar> MatrixSet<T> {
-    /// Fails if n p×p matrices and their solve would not fit into memory: known before anything is read.
+    /// Checks that n p×p matrices and their solve fit into memory, before anything is read.
     ///
     /// ```
     /// use codiag::{Error, MatrixSet};
@@ -72,88 +72,88 @@ impl<T: Scalar> MatrixSet<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], with the amount.
+    /// [`Error::OutOfMemory`], with the amount needed.
     pub fn check_memory(n: usize, p: usize) -> Result<(), Error> {
         needs::check_set_and_solve::<T>(n, p)
     }
 
-    /// The number of matrices.
+    /// Returns the number of matrices.
     #[allow(clippy::len_without_is_empty)] // a set is never empty
     pub fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// What the set is diagonalized by.
+    /// Returns the criterion by which the set is diagonalized.
     pub fn criterion(&self) -> Criterion {
         self.summary.criterion
     }
 
-    /// The dimension in which the set is diagonalized: p, or the rank it was reduced to.
+    /// Returns the dimension in which the set is diagonalized: p, or the rank of its reduction.
     pub fn dimension(&self) -> usize {
         self.summary.dimension()
     }
 
-    /// The size p of the matrices as they were given.
+    /// Returns the size p of the matrices before reduction.
     pub fn channels(&self) -> usize {
         self.summary.channels()
     }
 
-    /// The weights, which sum to 1.
+    /// Returns the weights, which sum to 1.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The weighted mean of the (reduced) matrices.
+    /// Returns the weighted mean of the (reduced) matrices.
     pub fn mean(&self) -> &Matrix<T> {
         &self.summary.mean
     }
 
-    /// What the criterion takes from each (reduced) matrix itself: log det Cⁱ for the likelihood, ‖Cⁱ‖²
-    /// for the others.
+    /// Returns the term of the criterion that depends on each (reduced) matrix alone: log det Cⁱ
+    /// for the likelihood, ‖Cⁱ‖² for the other criteria.
     pub fn constants(&self) -> &[f64] {
         &self.constants
     }
 
-    /// How the set was reduced, if it was.
+    /// Returns the reduction of the set, if its rank was reduced.
     pub fn reduction(&self) -> Option<&Reduction<T>> {
         self.summary.reduction.as_ref()
     }
 
-    /// The weighted mean of the [`constants`](Self::constants).
+    /// Returns the weighted mean of the [`constants`](Self::constants).
     pub fn constant(&self) -> f64 {
         self.summary.constant
     }
 
-    /// The same matrices, to be worked on by at most that many threads; as many as pay for None.
+    /// Returns the set with another maximum number of threads; chosen automatically if None.
     #[must_use]
     pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
         self.threads = n_jobs.into();
         self
     }
 
-    /// How many threads work on it; as many as pay for None.
+    /// Returns the maximum number of threads; chosen automatically if None.
     pub(crate) fn threads(&self) -> Option<usize> {
         self.threads
     }
 
-    /// The blocks, in order.
+    /// Returns the blocks, in order.
     pub(crate) fn blocks(&self) -> &[Arc<Block<T>>] {
         &self.blocks
     }
 
-    /// The set as one of channels, if its matrices came in the coordinates of a reduction.
+    /// Returns the set with the reduction in whose coordinates its matrices were computed.
     #[cfg(feature = "signals")]
     pub(crate) fn with_reduction(mut self, reduction: Option<Reduction<T>>) -> Self {
         self.summary.reduction = reduction;
         self
     }
 
-    /// What does not grow with the number of matrices.
+    /// Returns the data whose size does not depend on the number of matrices.
     pub fn summary(&self) -> &Summary<T> {
         &self.summary
     }
 
-    /// Matrix `i` of the (reduced) set.
+    /// Returns matrix `i` of the (reduced) set.
     ///
     /// # Panics
     /// If there is no such matrix.
@@ -169,7 +169,8 @@ impl<T: Scalar> MatrixSet<T> {
         unreachable!("the blocks hold all matrices")
     }
 
-    /// B Cⁱ Bᴴ for all i, row-major one after the other, for B as the answers give it.
+    /// Returns B Cⁱ Bᴴ for all i, one after the other in row-major order, for a B that acts on the
+    /// channels, as in results.
     ///
     /// # Panics
     /// If B does not have one column per channel.

@@ -1,4 +1,4 @@
-//! How much memory a set and its solve take, to be checked before anything is allocated.
+//! Memory that a set and its solve need, checked before anything is allocated.
 
 use crate::error::MemoryRemedy;
 use crate::linalg::Scalar;
@@ -6,14 +6,14 @@ use crate::linalg::kernels::{LANES, hessian_len};
 use crate::tuning::DEFAULT_HESSIAN_MEMORY;
 use crate::{Error, Memory};
 
-/// Of larger matrices no Hessian fits into the memory that one may take.
-const LARGEST_WITH_HESSIAN: usize = 1 << 12;
-/// At most this many Hessians are summed separately.
-const HESSIANS: usize = 32;
-/// While few matrices are summed, their Hessians may take this many bytes.
+/// The Hessian of larger matrices exceeds the memory limit of a Hessian.
+const MAX_SIZE_WITH_HESSIAN: usize = 1 << 12;
+/// Maximum number of Hessians that are summed separately.
+const MAX_HESSIANS: usize = 32;
+/// Bytes that separately summed Hessians may use, even if the set is smaller.
 const HESSIAN_BYTES: u64 = 64 << 20;
 
-/// The memory of n p×p matrices in blocks: one triangle each.
+/// Returns the memory of n p×p matrices in blocks, which store one triangle of each.
 pub(crate) fn of_blocks<T: Scalar>(n: usize, p: usize) -> Memory {
     let lanes = n.saturating_add(LANES - 1) / LANES * LANES;
     let both = Memory::of_numbers(&[T::PLANES, p, p.saturating_add(1), lanes]);
@@ -23,8 +23,8 @@ pub(crate) fn of_blocks<T: Scalar>(n: usize, p: usize) -> Memory {
     }
 }
 
-/// What a solve of n p×p matrices takes besides their blocks: the transformed matrices and two tables along the search
-/// direction, diagonals, and Hessians.
+/// Returns the memory of a solve of n p×p matrices besides their blocks: the transformed matrices,
+/// two tables along the search direction, diagonals, and Hessians.
 pub(crate) fn of_solve<T: Scalar>(n: usize, p: usize) -> Memory {
     let blocks = of_blocks::<T>(n, p);
     let tables = Memory::of_numbers(&[n, p.saturating_add(4)]);
@@ -35,7 +35,7 @@ pub(crate) fn of_solve<T: Scalar>(n: usize, p: usize) -> Memory {
 }
 
 fn of_hessians<T: Scalar>(blocks: Memory, p: usize) -> Memory {
-    if p > LARGEST_WITH_HESSIAN {
+    if p > MAX_SIZE_WITH_HESSIAN {
         return Memory(0);
     }
     let one = Memory::of_numbers(&[hessian_len(p, T::PLANES)]);
@@ -43,8 +43,8 @@ fn of_hessians<T: Scalar>(blocks: Memory, p: usize) -> Memory {
         return Memory(0);
     }
     let at_once = blocks.0.max(HESSIAN_BYTES) / one.0.max(1);
-    // That of the solver besides, and its copy in single precision.
-    one.times((at_once as usize).clamp(1, HESSIANS) + 2)
+    // Plus the Hessian of the solver and its copy in single precision.
+    one.times((at_once as usize).clamp(1, MAX_HESSIANS) + 2)
 }
 
 /// Fails if n p×p matrices do not fit into memory.
@@ -74,7 +74,7 @@ mod tests {
     use crate::c64;
 
     #[test]
-    fn complex_matrices_take_twice_as_much_and_huge_ones_are_counted() {
+    fn memory_of_complex_matrices_doubles_and_huge_sizes_saturate() {
         assert_eq!(of_blocks::<f64>(16, 3), Memory(8 * 6 * 16));
         assert_eq!(of_blocks::<c64>(16, 3), Memory(8 * 12 * 16));
         assert_eq!(of_blocks::<f64>(9, 3), of_blocks::<f64>(16, 3));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_refused_with_their_amount() {
+    fn error_about_impossible_size_has_the_amount() {
         let error = check_set_and_solve::<f64>(1 << 40, 100).unwrap_err();
         let Error::OutOfMemory { needed, .. } = &error else {
             panic!("{error}");

@@ -1,11 +1,11 @@
-//! How a set is made from matrices.
+//! Options of a set.
 
 use crate::Error;
 use crate::data::Criterion;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 
-/// To what dimension a set is reduced before it is diagonalized.
+/// The dimension to which a set is reduced before it is diagonalized.
 ///
 /// ```
 /// use codiag::{MatrixSet, Rank, SetOptions};
@@ -18,21 +18,21 @@ use crate::setters::setters;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
-    /// Not at all: a singular set is an error.
+    /// No reduction: a singular set is an error.
     #[default]
     Full,
-    /// To the range of the mean, its rank found from its eigenvalues.
+    /// The numerical rank of the mean.
     Auto,
-    /// To this many leading dimensions of the mean (of the correlations, so that units do not
-    /// matter).
+    /// This number of leading dimensions of the mean, after it is scaled to unit diagonal so that
+    /// the units of the channels do not matter.
     Exactly(usize),
 }
 
-/// What a rank may be.
+/// Accepted values of a rank.
 pub(crate) const RANK_CHOICES: Expected =
     Expected::OneOfOr(&["full", "auto"], "a number from 1 to p");
 
-/// How a set is made from matrices, and worked on.
+/// Options of a set of matrices.
 ///
 /// ```
 /// use codiag::{MatrixSet, SetOptions};
@@ -44,20 +44,21 @@ pub(crate) const RANK_CHOICES: Expected =
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SetOptions {
-    /// What the set will be diagonalized by, which decides what is required of its matrices.
+    /// Criterion by which the set is diagonalized (default: [`Criterion::Likelihood`]). It
+    /// determines whether the matrices must be positive definite.
     pub criterion: Criterion,
-    /// One weight per matrix, not negative, not all zero; equal weights if None.
+    /// One nonnegative weight per matrix, not all zero (default None: equal weights).
     pub weights: Option<Vec<f64>>,
-    /// The dimension to reduce to.
+    /// Dimension to which the set is reduced (default: [`Rank::Full`], no reduction).
     pub n_components: Rank,
-    /// Each matrix becomes (1 − s) C + s tr(C)/p I, for s in \[0, 1\].
+    /// Shrinkage s in \[0, 1\]: each matrix becomes (1 − s) C + s tr(C)/p I (default 0).
     pub shrinkage: f64,
-    /// Whether matrices that are not symmetric are replaced by their symmetric parts. Without it,
-    /// asymmetry beyond 1e-8 of the largest entry, as data in single precision have it, is an
-    /// error.
+    /// Whether matrices that are not symmetric are replaced by their symmetric parts (default
+    /// false). If not, an asymmetry above 1e-8 of the largest entry is an error; data in single
+    /// precision may have such an asymmetry.
     pub symmetrize: bool,
-    /// How many threads prepare and solve the set; as many as pay if None. The answer does not
-    /// depend on it.
+    /// Maximum number of threads that prepare and solve the set (default None: chosen
+    /// automatically). The result does not depend on it.
     pub n_jobs: Option<usize>,
 }
 
@@ -69,14 +70,14 @@ setters!(SetOptions {
 });
 
 impl SetOptions {
-    /// The same with other [`weights`](Self#structfield.weights), or with equal ones for None.
+    /// Sets the [`weights`](Self#structfield.weights), or equal weights for None.
     #[must_use]
     pub fn weights(mut self, weights: impl Into<Option<Vec<f64>>>) -> Self {
         self.weights = weights.into();
         self
     }
 
-    /// The same with another number of [`threads`](Self#structfield.n_jobs), or as many as pay for
+    /// Sets the maximum number of [threads](Self#structfield.n_jobs), or an automatic choice for
     /// None.
     #[must_use]
     pub fn n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
@@ -84,7 +85,7 @@ impl SetOptions {
         self
     }
 
-    /// Checks all that does not depend on the number of matrices.
+    /// Checks the options that do not depend on the number of matrices.
     pub(crate) fn check_ranges(&self) -> Result<(), Error> {
         if !(0.0..=1.0).contains(&self.shrinkage) {
             let expected = Expected::Between(0.0, 1.0);
@@ -111,7 +112,7 @@ impl SetOptions {
         Ok(())
     }
 
-    /// That there are n weights, none of them negative.
+    /// Checks that there are n weights, all finite and nonnegative.
     pub(crate) fn check_weights(weights: &[f64], n: usize) -> Result<(), Error> {
         if weights.len() != n {
             return Err(Error::WeightsLength {
@@ -132,7 +133,7 @@ impl SetOptions {
         let Some(weights) = &self.weights else {
             return vec![1.0 / n as f64; n];
         };
-        // Divided by the largest first, so that the sum neither overflows nor vanishes.
+        // Divided by the largest weight first, so that the sum neither overflows nor underflows.
         let largest = weights.iter().fold(0.0_f64, |m, w| m.max(*w));
         let total: f64 = weights.iter().map(|w| w / largest).sum();
         weights.iter().map(|w| w / largest / total).collect()

@@ -7,9 +7,10 @@ use crate::data::Criterion;
 use crate::error::{Expected, Remedy, Setting};
 use crate::linalg::{self, Matrix, Scalar};
 
-/// Eigenvalues of the mean's correlations below this share of the largest are rounding.
+/// Eigenvalues of the mean, scaled to unit diagonal, below this fraction of the largest are
+/// rounding errors.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-11;
-/// Eigenvalues of Σ_i w_i (Cⁱ)² below p times this share of the largest are rounding: they are squares.
+/// Eigenvalues of Σ_i w_i (Cⁱ)² below p times this fraction of the largest are rounding errors.
 const ENERGY_TOLERANCE: f64 = 1e-14;
 
 /// Coordinates on the range of a set: r filters and r patterns, filters · patterns = I.
@@ -27,39 +28,41 @@ const ENERGY_TOLERANCE: f64 = 1e-14;
 pub struct Reduction<T = f64> {
     filters: Matrix<T>,
     patterns: Matrix<T>,
-    /// Whether rotations are those of these coordinates.
-    rotates: bool,
+    /// Whether B may be orthogonal in these coordinates.
+    allows_orthogonal: bool,
 }
 
 impl<T: Scalar> Reduction<T> {
-    /// Coordinates found elsewhere.
+    /// Wraps filters and patterns that were computed elsewhere.
     #[cfg(feature = "signals")]
     pub(crate) fn new(filters: Matrix<T>, patterns: Matrix<T>) -> Self {
         Self {
             filters,
             patterns,
-            rotates: false,
+            allows_orthogonal: false,
         }
     }
 
-    /// The same coordinates, for rotations of them: a recording that was whitened stays white.
+    /// Returns the reduction for an orthogonal B in these coordinates: sources of a whitened
+    /// recording stay white.
     #[cfg(feature = "signals")]
     pub(crate) fn for_rotations(self) -> Self {
         Self {
-            rotates: true,
+            allows_orthogonal: true,
             ..self
         }
     }
 
-    /// Whether B may be asked to be a rotation of these coordinates. Of a set that was reduced in rank it may
-    /// not: its axes are not those of the channels.
-    pub(crate) fn rotates(&self) -> bool {
-        self.rotates
+    /// Whether B may be required to be orthogonal in these coordinates. It may not if the whitened
+    /// mean reduced the rank, because the axes are then not the channels.
+    pub(crate) fn allows_orthogonal(&self) -> bool {
+        self.allows_orthogonal
     }
 
-    /// From the sum over a set that its criterion is reduced by: its mean for the likelihood
-    /// ([`of_mean`](Self::of_mean)), Σ_i w_i (Cⁱ)² for the others, whose matrices need not be definite
-    /// ([`of_energy`](Self::of_energy)). [`Chunk::range_sum`](crate::backend::Chunk::range_sum) makes either.
+    /// Computes the reduction from a sum over the set: the mean for the likelihood
+    /// ([`of_mean`](Self::of_mean)), Σ_i w_i (Cⁱ)² for the other criteria, whose matrices may be
+    /// indefinite ([`of_energy`](Self::of_energy)).
+    /// [`Chunk::range_sum`](crate::backend::Chunk::range_sum) computes either sum.
     ///
     /// ```
     /// use codiag::{Criterion, Matrix, Rank, Reduction};
@@ -70,7 +73,7 @@ impl<T: Scalar> Reduction<T> {
     /// ```
     ///
     /// # Errors
-    /// If the set does not have that rank.
+    /// If the set has a lower rank.
     pub fn of_sum(criterion: Criterion, sum: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         if criterion.requires_definite() {
             Self::of_mean(sum, rank)
@@ -79,9 +82,10 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// The leading eigenvectors of Σ_i w_i (Cⁱ)², the dimensions in which the matrices have most of their
-    /// energy, positive or negative. They are orthonormal: rotations in them are those of the channels,
-    /// and a fit in them is one of the matrices as they came, if these have no other dimensions.
+    /// Reduces to the leading eigenvectors of Σ_i w_i (Cⁱ)²: the dimensions in which the matrices,
+    /// definite or not, have most of their energy. The eigenvectors are orthonormal. If the
+    /// matrices vanish in the other dimensions, a least-squares fit in these coordinates is
+    /// therefore a fit of the original matrices.
     ///
     /// ```
     /// use codiag::{Matrix, Rank, Reduction};
@@ -93,13 +97,13 @@ impl<T: Scalar> Reduction<T> {
     /// ```
     ///
     /// # Errors
-    /// If it does not have that rank.
+    /// If the sum has a lower rank.
     pub fn of_energy(energy: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = energy.rows();
         let (values, vectors) = linalg::hermitian_eigen(energy).ok_or(Error::NoEigenvalues)?;
         let floor = p as f64 * ENERGY_TOLERANCE * values[p - 1];
         let available = match values.iter().filter(|x| **x > floor).count() {
-            // Zero in all dimensions alike.
+            // All matrices are zero: no dimension is distinguished.
             0 => p,
             some => some,
         };
@@ -108,15 +112,15 @@ impl<T: Scalar> Reduction<T> {
         Ok(Self {
             patterns: filters.adjoint(),
             filters,
-            rotates: true,
+            allows_orthogonal: true,
         })
     }
 
-    /// The leading dimensions of the mean, whitened. The mean is brought to unit diagonal first, so
-    /// that the units of the channels change nothing.
+    /// Whitens the leading dimensions of the mean. The mean is scaled to unit diagonal first, so
+    /// that the result does not depend on the units of the channels.
     ///
     /// # Errors
-    /// If the mean does not have that rank.
+    /// If the mean has a lower rank.
     pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
         choose(rank, p, p)?;
@@ -151,32 +155,32 @@ impl<T: Scalar> Reduction<T> {
         Ok(Self {
             filters,
             patterns,
-            rotates: false,
+            allows_orthogonal: false,
         })
     }
 
-    /// r×p: from channels to the reduced dimensions.
+    /// Returns the filters, r×p: they map channels to the reduced dimensions.
     pub fn filters(&self) -> &Matrix<T> {
         &self.filters
     }
 
-    /// p×r: from the reduced dimensions back to the channels.
+    /// Returns the patterns, p×r: they map the reduced dimensions to channels.
     pub fn patterns(&self) -> &Matrix<T> {
         &self.patterns
     }
 
-    /// The dimension r reduced to.
+    /// Returns the reduced dimension r.
     pub fn rank(&self) -> usize {
         self.filters.rows()
     }
 
-    /// The number of channels p.
+    /// Returns the number of channels p.
     pub fn channels(&self) -> usize {
         self.filters.columns()
     }
 }
 
-/// The rank asked for of a set of p channels that has so much of it.
+/// Returns the rank to which a set of p channels with the given numerical rank is reduced.
 fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
     match rank {
         Rank::Full => Ok(p),
@@ -191,7 +195,8 @@ fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
     }
 }
 
-/// The numerical rank of a positive semidefinite mean that is singular but not zero.
+/// Returns the numerical rank of a positive semidefinite mean that is singular but not zero; None
+/// for other means.
 pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     let rank = count_rank(&values);
@@ -199,24 +204,26 @@ pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
 }
 
-/// The numerical rank of a mean, whatever its units; None if its eigenvalues cannot be computed.
+/// Returns the numerical rank of a mean, which does not depend on the units of the channels. None
+/// if its eigenvalues cannot be computed.
 pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     if is_negative(mean, &values) {
-        // It has no correlations.
+        // An indefinite mean cannot be scaled to unit diagonal.
         return linalg::symmetric_eigenvalues(mean).map(|values| rank_by_size(&values));
     }
     Some(count_rank(&values))
 }
 
-/// How many eigenvalues are no rounding beside the largest, positive or negative.
+/// Counts the eigenvalues whose absolute values exceed the rounding error of the largest.
 pub(crate) fn rank_by_size(values: &[f64]) -> usize {
     let largest = values.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
     let counted = values.iter().filter(|x| x.abs() > RANK_TOLERANCE * largest);
     counted.count()
 }
 
-/// Whether a mean, whose correlations have these eigenvalues, is clearly negative in some direction.
+/// Whether a mean is clearly indefinite. `values` are its eigenvalues after scaling to unit
+/// diagonal.
 fn is_negative<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());
     let power = |a: usize| mean[(a, a)].real();
@@ -233,7 +240,8 @@ fn count_rank(values: &[f64]) -> usize {
         .count()
 }
 
-/// The inverse standard deviations (0 for channels without power), and the eigenvalues and eigenvectors of the correlations.
+/// Returns the inverse standard deviations (0 for channels without power), and the eigenvalues and
+/// eigenvectors of the mean scaled by them.
 fn correlation_eigen<T: Scalar>(mean: &Matrix<T>) -> Option<(Vec<f64>, Vec<f64>, Matrix<T>)> {
     let p = mean.rows();
     let scale: Vec<f64> = (0..p)

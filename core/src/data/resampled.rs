@@ -1,16 +1,17 @@
-//! Sets drawn from a set.
+//! Resamples and subsets of a set.
 
 use std::sync::Arc;
 
-use super::build::{deal_out, gather, weighted_mean};
+use super::build::{assign_weights, gather, weighted_mean};
 use super::{Block, Criterion, MatrixSet, SetOptions, Summary};
 use crate::Error;
 use crate::linalg::{self, Scalar};
 use crate::threads::Workers;
 
 impl<T: Scalar> MatrixSet<T> {
-    /// The matrices that were drawn, each as often as `draws` say, in the coordinates of this set. It is
-    /// worked on by one thread; those that were not drawn take no time. None if what was drawn has no weight.
+    /// Returns the resample in which matrix i was drawn `draws[i]` times, in the coordinates of
+    /// this set and for one thread. Matrices that were not drawn are left out. None if the total
+    /// weight is zero.
     pub(crate) fn resampled(&self, draws: &[f64]) -> Option<Self> {
         let places = self.blocks.iter().flat_map(|block| {
             let lanes = 0..block.matrices;
@@ -54,8 +55,9 @@ impl<T: Scalar> MatrixSet<T> {
         })
     }
 
-    /// The chosen matrices as a set of their own, whose weights sum to 1 again, and the sum of their weights
-    /// in this set; None if that is zero. The constants are left out: losses on the sample lack a constant.
+    /// Returns the sum of the weights of the chosen matrices, and the chosen matrices as a set with
+    /// normalized weights. None if the sum is zero. The constants are set to 0: losses of the
+    /// sample lack a constant.
     pub(crate) fn sample(&self, chosen: impl Fn(usize) -> bool) -> Option<(f64, Self)> {
         let p = self.dimension();
         let places = self.blocks.iter().flat_map(|block| {
@@ -75,7 +77,8 @@ impl<T: Scalar> MatrixSet<T> {
         Some((total, self.without_constants(blocks, &workers)))
     }
 
-    /// A set with the criterion and the threads of this one, made of other blocks, whose constants are taken to be 0.
+    /// Creates a set of other blocks with the criterion and the threads of this one. The constants
+    /// are set to 0.
     fn without_constants(&self, blocks: Vec<Arc<Block<T>>>, workers: &Workers) -> Self {
         let weights = blocks.iter().flat_map(|b| &b.weights[..b.matrices]);
         let weights: Vec<f64> = weights.copied().collect();
@@ -94,7 +97,8 @@ impl<T: Scalar> MatrixSet<T> {
         }
     }
 
-    /// Some matrices of another set, row after row, whose weights sum to 1. Constants are taken to be 0.
+    /// Creates a set from matrices of another set in row-major order, whose weights sum to 1. The
+    /// constants are set to 0.
     pub(crate) fn of_sample(
         criterion: Criterion,
         p: usize,
@@ -104,7 +108,7 @@ impl<T: Scalar> MatrixSet<T> {
     ) -> Result<Self, Error> {
         let options = SetOptions::default().criterion(criterion).n_jobs(threads);
         let mut blocks = gather(data, p, 0, &options)?;
-        deal_out(weights, &mut blocks);
+        assign_weights(weights, &mut blocks);
         let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);
         Ok(Self {
             summary: Summary {
@@ -127,7 +131,7 @@ mod tests {
     use crate::{MatrixSet, SetOptions, synthetic};
 
     #[test]
-    fn drawing_is_weighing() {
+    fn resample_is_equivalent_to_weights() {
         let made = synthetic::Synthetic::new(30, 4, 0.1, 3);
         let own: Vec<f64> = (0..30).map(|i| f64::from(i % 7)).collect();
         let draws: Vec<f64> = (0..30).map(|i| f64::from((i * 5) % 4)).collect();
@@ -150,7 +154,7 @@ mod tests {
             .zip(weighed.mean().as_slice());
         assert!(pairs.all(|(x, y)| (x - y).abs() < 1e-12));
         assert!((drawn.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        // Nothing but a matrix of weight zero.
+        // Only a matrix of weight zero is drawn.
         let nothing: Vec<f64> = (0..30).map(|i| f64::from(u8::from(i == 7))).collect();
         assert!(set.resampled(&nothing).is_none());
     }

@@ -1,10 +1,10 @@
-//! What is known of a set without asking for its matrices.
+//! Summary of a set, known without access to its matrices.
 
 use super::Reduction;
 use crate::data::Criterion;
 use crate::linalg::{self, Matrix, Scalar};
 
-/// Of a set of checked matrices, wherever they are: what does not grow with their number.
+/// Data of a validated set whose size does not depend on the number of matrices.
 ///
 /// ```
 /// use codiag::backend::{Backend, InMemory};
@@ -20,21 +20,21 @@ use crate::linalg::{self, Matrix, Scalar};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Summary<T = f64> {
-    /// What the set is diagonalized by.
+    /// Criterion by which the set is diagonalized.
     pub criterion: Criterion,
-    /// The number of matrices.
+    /// Number of matrices.
     pub len: usize,
-    /// Their weighted mean, after reduction.
+    /// Weighted mean of the matrices, after reduction.
     pub mean: Matrix<T>,
     /// Σ_i w_i log det Cⁱ for the likelihood, Σ_i w_i ‖Cⁱ‖² for the other criteria.
     pub constant: f64,
-    /// How the set was reduced, if it was.
+    /// Reduction of the set, if its rank was reduced.
     pub reduction: Option<Reduction<T>>,
 }
 
 impl<T: Scalar> Summary<T> {
-    /// Of so many matrices of that mean and mean log det, which are diagonalized by the likelihood in
-    /// the coordinates in which they are.
+    /// Summarizes `len` matrices with this weighted mean and this weighted mean of log det Cⁱ, for
+    /// the likelihood and without reduction.
     ///
     /// ```
     /// use codiag::Matrix;
@@ -52,18 +52,18 @@ impl<T: Scalar> Summary<T> {
         }
     }
 
-    /// The dimension in which the set is diagonalized: p, or the rank it was reduced to.
+    /// Returns the dimension in which the set is diagonalized: p, or the rank of its reduction.
     pub fn dimension(&self) -> usize {
         self.mean.rows()
     }
 
-    /// The size p of the matrices as they were given.
+    /// Returns the size p of the matrices before reduction.
     pub fn channels(&self) -> usize {
         let reduction = self.reduction.as_ref();
         reduction.map_or(self.dimension(), Reduction::channels)
     }
 
-    /// From a matrix that acts on the channels to one that acts on the reduced dimensions.
+    /// Converts a matrix that acts on the channels to one that acts on the reduced dimensions.
     pub(crate) fn to_reduced(&self, b: &Matrix<T>) -> Matrix<T> {
         match &self.reduction {
             Some(reduction) => linalg::product(b, reduction.patterns()),

@@ -1,29 +1,30 @@
-//! What is wrong with matrices, starts and recordings, and what would help.
+//! Details of errors in matrices, starting points and recordings, with remedies.
 
 use super::Setting;
 use crate::memory::Memory;
 
-/// What would need less memory.
+/// A change that needs less memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryRemedy {
-    /// Another value of a setting.
+    /// A smaller value of a setting.
     Setting {
         /// The setting.
         setting: Setting,
         /// A value that fits.
         value: usize,
-        /// How much memory that value needs.
+        /// Memory that this value needs.
         needs: Memory,
     },
-    /// Matrices that stay in their file ([`OnDisk`](crate::OnDisk)), or fewer matrices.
+    /// Keeping the matrices in their file ([`OnDisk`](crate::OnDisk)), or fewer matrices.
     OnDisk,
-    /// Nothing is known that would fit.
+    /// No change is known.
     None,
 }
 
 impl MemoryRemedy {
-    /// The largest value from 1 to `most` of a setting whose memory is at most `available`, if there is one.
+    /// Returns the largest value of a setting from 1 to `most` that needs at most the available
+    /// memory.
     pub(crate) fn largest(
         setting: Setting,
         most: usize,
@@ -41,7 +42,7 @@ impl MemoryRemedy {
     }
 }
 
-/// What would make a set positive definite.
+/// A change that makes a set positive definite.
 ///
 /// ```
 /// use codiag::error::Remedy;
@@ -65,23 +66,23 @@ pub enum Remedy {
         /// The rank of the mean.
         rank: usize,
     },
-    /// Single matrices are singular, or negative by no more than this share of their mean
-    /// eigenvalue: shrink them by it.
+    /// Single matrices are singular or slightly indefinite, but the mean is positive definite:
+    /// shrink the matrices.
     Shrink {
-        /// A shrinkage that is enough.
+        /// A sufficient shrinkage.
         shrinkage: f64,
     },
-    /// Nothing: a matrix has a clearly negative eigenvalue.
+    /// No change helps: a matrix has a clearly negative eigenvalue.
     None,
 }
 
-/// What is wrong with a given B.
+/// Reason why a given B cannot be used.
 ///
 /// ```
 /// use codiag::error::InitProblem;
 /// use codiag::{Error, Matrix, Settings, Init, diagonalize, synthetic};
 /// let set = synthetic::noisy(20, 2, 0.1, 0);
-/// // Its second row is twice the first.
+/// // The second row is twice the first.
 /// let b = Matrix::from_rows(2, 2, vec![1.0, 2.0, 2.0, 4.0]);
 /// let error = diagonalize(&set, &Settings::default().init(Init::Given(b))).unwrap_err();
 /// assert_eq!(error, Error::Init { problem: InitProblem::Singular });
@@ -91,29 +92,29 @@ pub enum Remedy {
 pub enum InitProblem {
     /// An entry is NaN or infinite.
     NotFinite,
-    /// It cannot be inverted.
+    /// B is singular.
     Singular,
-    /// It is not orthogonal (if complex, unitary), and should be.
+    /// B is not orthogonal (unitary if complex), but must be.
     NotOrthogonal,
-    /// It is complex, for a set of real matrices.
+    /// B is complex, but the matrices of the set are real.
     Complex,
 }
 
-/// A stretch of a recording, or of its spectrum, from which one matrix is made.
+/// The part of a recording, or of its spectrum, from which one matrix is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Portion {
-    /// A segment, by its number.
+    /// A segment, counted from 0.
     Segment(usize),
-    /// An epoch, by its number.
+    /// An epoch, counted from 0.
     Epoch(usize),
-    /// A class of epochs, by its number.
+    /// A class of epochs, counted from 0.
     Class(usize),
-    /// A band of frequencies.
+    /// A frequency band.
     Band {
-        /// From this frequency on.
+        /// Lower edge, in Hz.
         low: f64,
-        /// Up to this one.
+        /// Upper edge, in Hz.
         high: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! Amounts of memory from text, and the error where memory is missing.
+//! Parsing of amounts of memory, and the check that an amount is available.
 
 use std::str::FromStr;
 
@@ -50,12 +50,12 @@ impl FromStr for Memory {
 }
 
 impl Memory {
-    /// Fails if this amount of memory is not available. `what` describes its use, and `remedy` what
-    /// fits into a given amount.
+    /// Fails if this amount of memory is not available. `what` describes its use; `remedy` finds a
+    /// change that needs at most a given amount.
     ///
-    /// The amount is compared with the free memory of the machine and its limits, and one
-    /// allocation of that size is tried, whose pages are never touched. Small amounts are not
-    /// checked.
+    /// The amount is compared with the free memory of the machine and the limits of the process,
+    /// and one allocation of that size is tried, whose pages are never touched. Amounts below
+    /// [`MIN_CHECKED_BYTES`] are not checked.
     pub(crate) fn check(
         self,
         what: impl FnOnce() -> String,

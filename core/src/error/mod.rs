@@ -1,24 +1,28 @@
-//! What can be wrong with the input, as data. Not converging is no error: see
+//! Errors in the input, as data. A solve that does not converge is not an error: see
 //! [`Status`](crate::Status).
 //!
-//! An error says which setting, which matrix and which entry, as values. [`Error::render`] makes the
-//! message, with the names of options that a binding supplies ([`OptionNames`]); its [`Display`] uses
-//! those of Rust.
+//! An error holds the setting, the matrix and the entry that it is about. [`Error::render`] writes
+//! the message with the option names of a binding ([`OptionNames`]). [`Display`] uses the names of
+//! Rust.
 //!
 //! [`Display`]: std::fmt::Display
 
 mod data;
 mod memory;
+mod messages;
 mod npy;
-mod render;
+mod option_names;
 mod settings;
 mod sources;
+mod suggestion;
 
 pub use data::{InitProblem, MemoryRemedy, Portion, Remedy};
+pub use messages::{criteria_for_indefinite, system_reason};
 pub use npy::{NpyError, tuple};
-pub use render::{OptionNames, criteria_for_indefinite, system_reason};
+pub use option_names::OptionNames;
 pub use settings::{Conflict, Expected, Setting};
 pub use sources::{ExternalError, IoError};
+pub use suggestion::nearest_name;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -31,7 +35,7 @@ use thiserror::Error;
 use crate::choices::{Criterion, Method};
 use crate::memory::Memory;
 
-/// Bad input, or input that cannot be reached any more.
+/// Invalid input, or input that is no longer accessible.
 ///
 /// ```
 /// use codiag::{Error, MatrixSet};
@@ -47,64 +51,64 @@ pub enum Error {
         /// The shape received.
         shape: Vec<usize>,
     },
-    /// A slice does not hold as many numbers as its shape says.
+    /// The length of a slice does not match its shape.
     Length {
         /// The shape announced.
         shape: Vec<usize>,
-        /// How many numbers that is.
+        /// Number of elements of this shape.
         expected: usize,
-        /// How many there are.
+        /// Length of the slice.
         actual: usize,
     },
-    /// A shape of more numbers than a computer can address.
+    /// A shape has more elements than the address space.
     TooLarge {
         /// The shape announced.
         shape: Vec<usize>,
     },
-    /// One of many matrices does not have the size of the others.
+    /// A matrix of a list does not have the size of the first.
     MatrixLength {
         /// The matrix, counted from 0.
         matrix: usize,
-        /// The size of the others.
+        /// Number of rows of the first matrix.
         size: usize,
-        /// How many numbers it has.
+        /// Number of elements of this matrix.
         actual: usize,
     },
     /// An entry is NaN or infinite.
     NotFinite {
         /// The matrix, counted from 0.
         matrix: usize,
-        /// The entry's row.
+        /// Row of the entry.
         row: usize,
-        /// The entry's column.
+        /// Column of the entry.
         column: usize,
-        /// The entry, or the part of it that is not finite.
+        /// The entry or, if `imaginary`, its imaginary part.
         value: f64,
-        /// Whether that is its imaginary part.
+        /// Whether the imaginary part is not finite.
         imaginary: bool,
     },
-    /// The matrices are so small or large that products of their entries leave the range of `f64`.
+    /// The matrices are so small or large that products of their entries underflow or overflow.
     Range {
-        /// The entry.
+        /// A diagonal entry of the mean that is out of range.
         power: f64,
     },
-    /// The same for the Frobenius criterion and for least squares, whose derivatives are fourth powers
-    /// of the entries.
+    /// The matrices are so small or large that fourth powers of their entries, which the Frobenius
+    /// criterion and least squares need, underflow or overflow.
     Energy {
-        /// The root of their weighted mean square.
+        /// Root of the weighted mean square of the Frobenius norms.
         norm: f64,
     },
-    /// A matrix is not symmetric or, if it is complex, not Hermitian.
+    /// A real matrix is not symmetric, or a complex one not Hermitian.
     Asymmetric {
         /// The matrix, counted from 0.
         matrix: usize,
-        /// The entry's row.
+        /// Row of the entry.
         row: usize,
-        /// The entry's column.
+        /// Column of the entry.
         column: usize,
         /// |C_ab − conj C_ba| / max |C|.
         asymmetry: f64,
-        /// Whether it is complex: the entry may then be one of the diagonal.
+        /// Whether the matrix is complex: the entry may then be on the diagonal.
         complex: bool,
     },
     /// A matrix, or the mean of all, is not positive definite.
@@ -113,14 +117,14 @@ pub enum Error {
         matrix: Option<usize>,
         /// Its smallest eigenvalue.
         eigenvalue: f64,
-        /// What would help.
+        /// A change that helps.
         remedy: Remedy,
     },
-    /// The weights are not one number per matrix.
+    /// The number of weights is not the number of matrices.
     WeightsLength {
-        /// The number of matrices.
+        /// Number of matrices.
         expected: usize,
-        /// The number of weights.
+        /// Number of weights.
         actual: usize,
     },
     /// A weight is negative or not finite.
@@ -134,52 +138,52 @@ pub enum Error {
     WeightsZero,
     /// A given B has the wrong shape.
     InitShape {
-        /// The dimension of the set and the number of its channels.
+        /// Dimension of the set and number of its channels.
         expected: (usize, usize),
-        /// The rows of B.
+        /// Number of rows of B.
         rows: usize,
-        /// The columns of B.
+        /// Number of columns of B.
         columns: usize,
     },
     /// A given B cannot be used.
     Init {
-        /// What is wrong with it.
+        /// The reason.
         problem: InitProblem,
     },
-    /// The mean of the matrices has no eigenvalues that could be computed, so there is no start.
+    /// The eigenvalue decomposition of the mean of the matrices failed.
     NoEigenvalues,
-    /// A setting is out of its range.
+    /// A setting has a value that it does not accept.
     Setting {
         /// The setting.
         setting: Setting,
-        /// What it may be.
+        /// The values that it accepts.
         expected: Expected,
-        /// What it was.
+        /// The value received, as text; names are in double quotes.
         value: String,
     },
-    /// Two choices that exclude each other.
+    /// Two choices cannot be combined.
     Conflict(Conflict),
-    /// A method that the criterion does not have.
+    /// The criterion does not support the method.
     Method {
         /// The criterion.
         criterion: Criterion,
         /// The method.
         method: Method,
     },
-    /// A recording has no channels or no samples, or epochs none of one of the three.
+    /// A recording has no channels or no samples, or an array of epochs has a length of zero.
     RecordingShape {
         /// Whether epochs × channels × samples were expected.
         epochs: bool,
         /// The shape received.
         shape: Vec<usize>,
     },
-    /// A recording is the same at all times.
+    /// Every channel of a recording is constant.
     Constant,
-    /// A recording has another number of channels than it should.
+    /// A recording has a wrong number of channels.
     Channels {
-        /// How many it should have.
+        /// Number of channels expected.
         expected: usize,
-        /// How many it has.
+        /// Number of channels of the recording.
         actual: usize,
     },
     /// A sample is NaN or infinite.
@@ -188,91 +192,89 @@ pub enum Error {
         channel: usize,
         /// The sample, counted from 0.
         sample: usize,
-        /// The number found.
+        /// The value of the sample.
         value: f64,
     },
-    /// A covariance would be singular for want of samples.
+    /// A covariance would be singular because it is computed from too few samples.
     TooFewSamples {
-        /// What is too short.
+        /// The part of the recording.
         portion: Portion,
-        /// How many samples (for a band, Fourier coefficients) it has.
+        /// Number of its samples (for a band, Fourier coefficients).
         samples: usize,
-        /// The size of the matrix.
+        /// Number of rows of the covariance.
         dimension: usize,
-        /// How many samples would do.
+        /// Number of samples needed.
         needed: usize,
     },
-    /// A budget of memory within which not even one block could be worked on.
+    /// The memory budget is too small for a single block of matrices.
     Memory {
-        /// The smallest budget that works.
+        /// The smallest sufficient budget.
         smallest: Memory,
-        /// The budget.
+        /// The budget received.
         given: Memory,
     },
-    /// What was asked for takes more memory than the machine has or the limits of the process allow. It is refused
-    /// before anything is allocated.
+    /// A computation needs more memory than is available. Nothing has been allocated yet.
     OutOfMemory {
-        /// What needs the memory, such as "JADE of 306 components".
+        /// The computation, such as "JADE of 306 components".
         what: String,
-        /// About how much it needs.
+        /// Memory needed, approximately.
         needed: Memory,
-        /// How much there is; None if the system did not say.
+        /// Memory available; None if unknown.
         available: Option<Memory>,
-        /// What would fit.
+        /// A change that needs less memory.
         remedy: MemoryRemedy,
     },
-    /// The system refuses to read.
+    /// The operating system reports an error while reading.
     Io(#[source] IoError),
-    /// A file is no .npy that can be used.
+    /// A .npy file cannot be used.
     Npy(NpyError),
-    /// A file of matrices ends too early.
+    /// A file of matrices is truncated.
     Truncated {
-        /// How many matrices it should have.
+        /// Number of matrices according to the header.
         matrices: usize,
-        /// Their size.
+        /// Number of rows of a matrix.
         size: usize,
-        /// How many bytes it should have.
+        /// Number of bytes the matrices need.
         bytes: u64,
-        /// The first matrix that is not whole.
+        /// The first matrix that is incomplete, counted from 0.
         matrix: usize,
     },
-    /// What is wrong with the matrices of a file.
+    /// The matrices of a file are invalid.
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         #[source]
         error: Box<Error>,
     },
-    /// A part of a set on a cluster gave an answer of another length than the question asks for.
-    Answer {
-        /// How many numbers were asked for.
+    /// The response of a worker has a wrong length.
+    InvalidResponse {
+        /// Length expected.
         expected: usize,
-        /// How many came.
+        /// Length received.
         actual: usize,
     },
-    /// A question to a part of a set on a cluster that cannot be answered as it is.
-    Question,
-    /// Whoever keeps the matrices or the recording elsewhere cannot reach them.
+    /// A worker or a backend received a request that it does not support.
+    InvalidRequest,
+    /// External code that holds the matrices or the recording failed.
     External(#[source] ExternalError),
-    /// Whoever watches a solve asked to stop, before there was anything to return.
+    /// An observer stopped the solve before there was a result.
     Interrupted,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(&render::RustNames))
+        f.write_str(&self.render(&option_names::RustNames))
     }
 }
 
 impl Error {
-    /// An error of whoever keeps matrices or recordings elsewhere: an implementation of
-    /// [`Backend`](crate::backend::Backend) or
-    /// [`Recording`](crate::signals::Recording).
+    /// Wraps an error of external code, such as an implementation of
+    /// [`Backend`](crate::backend::Backend) or [`Recording`](crate::signals::Recording).
     ///
     /// ```
-    /// let error = codiag::Error::external("the disk has gone");
-    /// assert_eq!(error.to_string(), "the disk has gone");
+    /// let error = codiag::Error::external("worker 3 is not reachable");
+    /// assert_eq!(error.to_string(), "worker 3 is not reachable");
     /// ```
     pub fn external(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::External(ExternalError(error.into().into()))

@@ -1,10 +1,10 @@
-//! What is wrong with a choice.
+//! Errors in the settings of a solve, a set or a separation.
 
 use std::fmt;
 
 use crate::choices::Method;
 
-/// Everything a caller can set. Displayed, it is the name of the field in Rust.
+/// Every parameter that an error can be about. Displayed, it is the name of the field in Rust.
 ///
 /// ```
 /// use codiag::error::Setting;
@@ -16,35 +16,37 @@ use crate::choices::Method;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs)] // the fields of those names say what they are
+#[allow(missing_docs)] // documented where the fields are
 pub enum Setting {
+    BadSpans,
     Bands,
     Components,
     Criterion,
-    BadSpans,
+    Exclude,
     Forgetting,
+    Init,
     Labels,
     Lags,
     LambdaMin,
     Matrices,
     Memory,
     Method,
-    SortBy,
+    NJobs,
+    NResamples,
+    NRestarts,
+    NSegments,
     Orthogonal,
     Overlap,
     Rank,
-    Sfreq,
-    NRestarts,
     Scale,
     SegmentLength,
-    NSegments,
+    Sfreq,
     Shrinkage,
-    NResamples,
-    Init,
+    SortBy,
     Symmetrize,
-    NJobs,
     Tol,
     TrackerWindow,
+    Weights,
     Window,
     WindowLength,
 }
@@ -52,38 +54,40 @@ pub enum Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::BadSpans => "bad_spans",
             Self::Bands => "bands",
             Self::Components | Self::Rank => "n_components",
             Self::Criterion => "criterion",
-            Self::BadSpans => "bad_spans",
+            Self::Exclude => "exclude",
             Self::Forgetting => "forgetting",
+            Self::Init => "init",
             Self::Labels => "labels",
             Self::Lags => "lags",
             Self::LambdaMin => "lambda_min",
             Self::Matrices => "n",
             Self::Memory => "memory",
             Self::Method => "method",
-            Self::SortBy => "sort_by",
+            Self::NJobs => "n_jobs",
+            Self::NResamples => "n_resamples",
+            Self::NRestarts => "n_restarts",
+            Self::NSegments => "n_segments",
             Self::Orthogonal => "orthogonal",
             Self::Overlap => "overlap",
-            Self::Sfreq => "sfreq",
-            Self::NRestarts => "n_restarts",
             Self::Scale => "scale",
             Self::SegmentLength => "segment_length",
-            Self::NSegments => "n_segments",
+            Self::Sfreq => "sfreq",
             Self::Shrinkage => "shrinkage",
-            Self::NResamples => "n_resamples",
-            Self::Init => "init",
+            Self::SortBy => "sort_by",
             Self::Symmetrize => "symmetrize",
-            Self::NJobs => "n_jobs",
             Self::Tol => "tol",
             Self::TrackerWindow | Self::Window => "window",
+            Self::Weights => "weights",
             Self::WindowLength => "window_length",
         })
     }
 }
 
-/// What a setting may be.
+/// The values that a setting accepts.
 ///
 /// ```
 /// use codiag::error::Expected;
@@ -99,25 +103,25 @@ impl fmt::Display for Setting {
 pub enum Expected {
     /// A finite number above zero.
     Positive,
-    /// A whole number of at least this.
+    /// An integer not below this one.
     AtLeast(usize),
-    /// A whole number of at most this.
+    /// An integer not above this one.
     AtMost(usize),
-    /// A number between these, both included.
+    /// A number in the closed interval.
     Between(f64, f64),
-    /// A number from the first on, and below the second.
+    /// A number in the interval that is open above.
     Below(f64, f64),
-    /// A number above the first, and at most the second.
+    /// A number in the interval that is open below.
     Above(f64, f64),
     /// One of these names.
     OneOf(&'static [&'static str]),
-    /// One of these names, or something else, as the words say.
+    /// One of these names, or a value as described.
     OneOfOr(&'static [&'static str], &'static str),
-    /// As the words say.
+    /// A value as described, by words that can follow "must be".
     Words(&'static str),
 }
 
-/// Choices that exclude each other.
+/// Choices that cannot be combined.
 ///
 /// ```
 /// use codiag::error::Conflict;
@@ -130,18 +134,19 @@ pub enum Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// The method does not keep B orthogonal: Pham's and the row-wise one.
+    /// The method does not keep B orthogonal: Pham's and the row-wise method.
     OrthogonalMethod(Method),
-    /// The axes of a reduced set are not those of the channels.
+    /// An orthogonal B of a set of reduced rank: its axes are not the channels.
     OrthogonalReduced,
-    /// Over rotations, least squares is the Frobenius criterion.
+    /// Least squares with an orthogonal B, which is equivalent to the Frobenius criterion.
     OrthogonalLeastSquares,
-    /// The second derivatives of least squares are never formed.
+    /// The Hessian of least squares, which is never formed.
     LeastSquaresHessian,
-    /// Pham's method and Jacobi's would take p²/2 passes over matrices that are not in memory.
+    /// Pham's method or Jacobi's with matrices that are not in memory: a sweep would need p²/2 data
+    /// passes.
     PairsNotInMemory,
-    /// How surely components come again is not known if nothing was tried.
-    OrderUntried,
-    /// Matrices that are not in memory are not drawn from.
+    /// Sorting by stability without the resamples or restarts that estimate it.
+    StabilityNotEstimated,
+    /// Resamples of matrices that are not in memory.
     StabilityNotInMemory,
 }

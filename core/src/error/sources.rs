@@ -1,11 +1,11 @@
-//! Errors of the system and of other programs, shared so that they can be cloned.
+//! Errors of the operating system and of external code, behind an `Arc` so that they can be cloned.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// An error of the system, shared so that it can be cloned; two are equal if they are of one kind.
+/// An error of the operating system. Two are equal if their [`kind`](Self::kind) is.
 ///
 /// ```
 /// use codiag::{Error, MatrixFile};
@@ -20,12 +20,12 @@ use std::sync::Arc;
 pub struct IoError(pub(super) Arc<io::Error>);
 
 impl IoError {
-    /// What kind it is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> io::ErrorKind {
         self.0.kind()
     }
 
-    /// The error itself.
+    /// Returns the error of the standard library.
     pub fn get(&self) -> &io::Error {
         &self.0
     }
@@ -49,15 +49,15 @@ impl StdError for IoError {
     }
 }
 
-/// An error of another program, shared so that it can be cloned; two are equal if they say the same.
+/// An error of external code. Two are equal if their messages are.
 ///
 /// ```
 /// use std::error::Error as _;
 /// use codiag::Error;
-/// let timeout = std::io::Error::new(std::io::ErrorKind::TimedOut, "worker 3 does not answer");
+/// let timeout = std::io::Error::new(std::io::ErrorKind::TimedOut, "worker 3 does not respond");
 /// let error = Error::external(timeout);
-/// assert_eq!(error.to_string(), "worker 3 does not answer");
-/// // What went wrong elsewhere stays reachable as the source.
+/// assert_eq!(error.to_string(), "worker 3 does not respond");
+/// // The original error is the source.
 /// assert!(matches!(&error, Error::External(inner) if inner.source().is_some()));
 /// ```
 #[derive(Clone, Debug)]

@@ -1,37 +1,36 @@
-//! Buffers whose first number begins a cache line.
+//! Buffers aligned to cache lines, and per-thread scratch memory.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
-/// Length of a cache line in bytes. A row of eight doubles then lies in one line, instead of in two
-/// that are both read.
+/// Length of a cache line in bytes. An aligned row of eight `f64` occupies one line instead of two.
 const CACHE_LINE: usize = 64;
 
-/// Numbers, the first of which begins a cache line.
+/// A buffer of numbers aligned to a cache line.
 #[derive(Debug, Default)]
 pub struct AlignedBuffer<R = f64> {
-    /// With room for the numbers wherever the first line begins.
+    /// Allocation with enough padding to align the first number.
     memory: Vec<R>,
     start: usize,
     len: usize,
 }
 
-/// A buffer of single precision.
+/// A buffer of single-precision numbers.
 pub type F32Buffer = AlignedBuffer<f32>;
 
 impl<R: Pod> AlignedBuffer<R> {
-    /// Zeros.
+    /// A buffer of zeros.
     pub fn zeros(len: usize) -> Self {
         let padding = CACHE_LINE / size_of::<R>() - 1;
         let memory = vec![R::zeroed(); len + padding];
-        // Only speed depends on alignment: an unknown address is no error.
+        // `align_offset` may fail; alignment affects only the speed.
         let start = memory.as_ptr().align_offset(CACHE_LINE).min(padding);
         Self { memory, start, len }
     }
 
-    /// Numbers to be overwritten.
+    /// A buffer whose content will be overwritten.
     pub fn of_len(len: usize) -> Self {
         Self::zeros(len)
     }
@@ -75,11 +74,11 @@ thread_local! {
     static SCRATCH: Cell<AlignedBuffer> = Cell::default();
 }
 
-/// Larger scratch memory is not kept: 32 MB, what transforms of matrices of size 480 take.
+/// Scratch memory above this size is freed after use: 32 MB, the amount for matrices of size 480.
 const MAX_KEPT_SCRATCH: usize = 1 << 22;
 
-/// Working memory of a kernel, of unspecified content: the next kernel on the same thread reuses it,
-/// and finds it in the caches.
+/// Scratch memory of a kernel, with unspecified content. The next kernel on the same thread reuses
+/// the allocation, which is then likely in the cache.
 pub struct Scratch<R: Pod> {
     memory: AlignedBuffer,
     len: usize,
@@ -105,7 +104,7 @@ impl<R: Pod> Drop for Scratch<R> {
     fn drop(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         if memory.len() <= MAX_KEPT_SCRATCH {
-            // Nothing is kept while a thread ends.
+            // Fails while the thread is being destroyed; then the memory is freed.
             let _ = SCRATCH.try_with(|kept| kept.set(memory));
         }
     }
@@ -132,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_begin_a_cache_line() {
+    fn buffers_are_aligned_to_cache_lines() {
         for len in [0, 1, 7, 8, 1000, 100_000] {
             let (doubles, singles) = (AlignedBuffer::<f64>::zeros(len), F32Buffer::zeros(len));
             assert_eq!((doubles.len(), singles.len()), (len, len));

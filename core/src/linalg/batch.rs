@@ -1,4 +1,4 @@
-//! Many symmetric matrices of one size, entry by entry.
+//! Batches of symmetric matrices of equal size in structure-of-arrays layout.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -6,11 +6,11 @@ use std::ops::{Deref, DerefMut};
 use super::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Symmetric (if complex, Hermitian) p×p matrices, one per lane, in the layout that the
-/// [kernels](super::kernels) work on: row (a, b), b ≤ a, holds the entries (a, b) of all matrices
-/// side by side, and the rows follow each other as [`Triangle`] counts them. Complex matrices have
-/// two such planes, first the real parts, then the imaginary ones, whose diagonal is zero.
+/// [kernels](super::kernels) require: row (a, b), b ≤ a, holds the entries (a, b) of all matrices
+/// contiguously, and rows are stored in the order of [`Triangle`]. Complex matrices have two such
+/// planes, the real parts followed by the imaginary parts, whose diagonal is zero.
 ///
-/// `S` stores the numbers: a buffer, a slice, or anything that derefs to one.
+/// `S` is the storage: a buffer, a slice, or another type that dereferences to `[f64]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     triangle: Triangle,
@@ -19,44 +19,46 @@ pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     scalar: PhantomData<T>,
 }
 
-/// Number of reals of `lanes` p×p matrices.
+/// Number of real numbers stored for `lanes` p×p matrices.
 ///
 /// # Panics
 /// On overflow.
-fn numbers(p: usize, lanes: usize, planes: usize) -> usize {
-    let numbers = Triangle::new(p).len().checked_mul(lanes);
-    let numbers = numbers.and_then(|plane| plane.checked_mul(planes));
-    numbers.unwrap_or_else(|| {
-        panic!("{lanes} matrices of size {p} have more entries than can be counted")
-    })
+fn storage_len(p: usize, lanes: usize, planes: usize) -> usize {
+    let plane = Triangle::new(p).len().checked_mul(lanes);
+    let len = plane.and_then(|plane| plane.checked_mul(planes));
+    len.unwrap_or_else(|| panic!("the number of entries of {lanes} {p} x {p} matrices overflows"))
 }
 
 impl<T: Scalar> SymmetricBatch<AlignedBuffer, T> {
-    /// Matrices of size p×p, to be overwritten.
+    /// Matrices of size p×p whose entries will be overwritten.
     pub fn unwritten(p: usize, lanes: usize) -> Self {
         Self::from_parts(
             p,
             lanes,
-            AlignedBuffer::of_len(numbers(p, lanes, T::PLANES)),
+            AlignedBuffer::of_len(storage_len(p, lanes, T::PLANES)),
         )
     }
 
     /// Zero matrices of size p×p.
     pub fn zeros(p: usize, lanes: usize) -> Self {
-        Self::from_parts(p, lanes, AlignedBuffer::zeros(numbers(p, lanes, T::PLANES)))
+        Self::from_parts(
+            p,
+            lanes,
+            AlignedBuffer::zeros(storage_len(p, lanes, T::PLANES)),
+        )
     }
 }
 
 impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
-    /// Matrices whose entries already lie in `entries` in this layout.
+    /// Matrices whose entries are stored in `entries` in this layout.
     ///
     /// # Panics
-    /// If the length of `entries` is not that of `lanes` p×p matrices.
+    /// If `entries` does not have the length of `lanes` p×p matrices.
     pub fn from_parts(p: usize, lanes: usize, entries: S) -> Self {
         assert_eq!(
             entries.len(),
-            numbers(p, lanes, T::PLANES),
-            "the number of entries of {lanes} symmetric matrices of size {p}"
+            storage_len(p, lanes, T::PLANES),
+            "wrong number of entries for {lanes} symmetric {p} x {p} matrices"
         );
         Self {
             triangle: Triangle::new(p),
@@ -84,13 +86,13 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         &self.entries
     }
 
-    /// The (real parts of the) entries (a, b) = (b, a) of all matrices.
+    /// The real parts of the entries (a, b) of all matrices.
     #[inline(always)]
     pub fn row(&self, a: usize, b: usize) -> &[f64] {
         &self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The entries (a, a) of all matrices.
+    /// The diagonal entries (a, a) of all matrices.
     #[inline(always)]
     pub fn diagonal(&self, a: usize) -> &[f64] {
         self.row(a, a)
@@ -123,7 +125,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         assert_eq!(
             out.len(),
             p * p,
-            "the number of entries of a {p} x {p} matrix"
+            "wrong number of entries for a {p} x {p} matrix"
         );
         for (a, b) in self.triangle.pairs() {
             let entry = self.entry((a, b), lane);
@@ -133,7 +135,7 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
     }
 }
 
-/// Entry (a, b) of the matrix in one lane of packed planes.
+/// Entry (a, b) of the matrix in one lane of packed storage.
 #[inline(always)]
 fn packed_entry<T: Scalar>(
     triangle: Triangle,
@@ -142,7 +144,10 @@ fn packed_entry<T: Scalar>(
     (a, b): (usize, usize),
     lane: usize,
 ) -> T {
-    assert!(lane < lanes, "no lane {lane} of {lanes}");
+    assert!(
+        lane < lanes,
+        "lane {lane} is out of range for {lanes} lanes"
+    );
     let place = triangle.index(a, b) * lanes + lane;
     if T::PLANES == 1 {
         return T::from_real(entries[place]);
@@ -151,7 +156,7 @@ fn packed_entry<T: Scalar>(
     if a >= b { entry } else { entry.conj() }
 }
 
-/// A symmetric (if complex, Hermitian) matrix from the packed entries of its triangle.
+/// A symmetric (if complex, Hermitian) matrix from its packed lower triangle.
 pub fn unpacked<T: Scalar>(p: usize, entries: &[f64]) -> Matrix<T> {
     let triangle = Triangle::new(p);
     Matrix::from_fn(p, p, |a, b| packed_entry(triangle, entries, 1, (a, b), 0))
@@ -164,13 +169,13 @@ impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         &mut self.entries
     }
 
-    /// The (real parts of the) entries (a, b) = (b, a) of all matrices, mutable.
+    /// The real parts of the entries (a, b) of all matrices, mutable.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
         &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The entries (a, a) of all matrices, mutable.
+    /// The diagonal entries (a, a) of all matrices, mutable.
     #[inline(always)]
     pub fn diagonal_mut(&mut self, a: usize) -> &mut [f64] {
         self.row_mut(a, a)
@@ -182,7 +187,7 @@ impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         self.entries.chunks_exact_mut(self.lanes.max(1))
     }
 
-    /// Writes a multiple of the identity to each lane from `lane` on.
+    /// Sets the matrices in lanes `lane` and beyond to a multiple of the identity.
     pub fn fill_from(&mut self, lane: usize, multiple: f64) {
         if lane == self.lanes {
             return;
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn unpack_reads_written_entries() {
+    fn unpack_returns_the_stored_entries() {
         for (p, lanes) in [(1, 1), (3, 5), (6, 8)] {
             let matrices = examples(p, lanes);
             let batch = batch_of(p, &matrices);
@@ -263,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the number of entries of 4 symmetric matrices of size 3")]
+    #[should_panic(expected = "wrong number of entries for 4 symmetric 3 x 3 matrices")]
     fn storage_of_wrong_length_panics() {
         SymmetricBatch::<_, f64>::from_parts(3, 4, vec![0.0; 23]);
     }
 
     #[test]
-    #[should_panic(expected = "more entries than can be counted")]
+    #[should_panic(expected = "overflows")]
     fn overflowing_batch_panics() {
         SymmetricBatch::<_, f64>::zeros(1 << 31, 1 << 31);
     }

@@ -1,15 +1,16 @@
-//! Products and decompositions of single p×p matrices. Only this file and `by_faer.rs` name faer.
+//! Products and decompositions of single p×p matrices, by faer and, for small sizes, by plain
+//! loops.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{Matrix, Scalar, c64, small};
 
-mod by_faer;
+mod faer_impl;
 #[cfg(test)]
 mod tests;
 
-/// Scalars of faer, and its functions for them. The trait is private and so seals [`Scalar`].
+/// Matrix functions compiled for each scalar type. The trait is private, which seals [`Scalar`].
 pub trait Field: faer::traits::ComplexField<Real = f64> + bytemuck::Pod {
     fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self>;
     fn add_symmetric_product(
@@ -34,51 +35,51 @@ macro_rules! compile_for {
     ($($scalar:ty),*) => {
         $(impl Field for $scalar {
             fn product(left: &Matrix<Self>, right: &Matrix<Self>) -> Matrix<Self> {
-                by_faer::product(left, right)
+                faer_impl::product(left, right)
             }
 
             fn add_symmetric_product(out: &mut Matrix<Self>, factor: f64, x: &Matrix<Self>, y: &Matrix<Self>) {
-                by_faer::add_symmetric_product(out, factor, x, y);
+                faer_impl::add_symmetric_product(out, factor, x, y);
             }
 
             fn add_gram(out: &mut [Self], p: usize, factor: f64, x: &[Self], stride: usize, columns: usize) {
-                by_faer::add_gram(out, p, factor, x, stride, columns);
+                faer_impl::add_gram(out, p, factor, x, stride, columns);
             }
 
             fn hermitian_eigen(m: &Matrix<Self>) -> Option<(Vec<f64>, Matrix<Self>)> {
-                by_faer::hermitian_eigen(m)
+                faer_impl::hermitian_eigen(m)
             }
 
             fn hermitian_eigenvalues(m: &Matrix<Self>) -> Option<Vec<f64>> {
-                by_faer::hermitian_eigenvalues(m)
+                faer_impl::hermitian_eigenvalues(m)
             }
 
             fn eigenvectors(m: &Matrix<Self>) -> Option<Matrix<Self>> {
-                by_faer::eigenvectors(m)
+                faer_impl::eigenvectors(m)
             }
 
             fn singular_values(m: &Matrix<Self>) -> Option<Vec<f64>> {
-                by_faer::singular_values(m)
+                faer_impl::singular_values(m)
             }
 
             fn cholesky(m: &Matrix<Self>) -> Option<Matrix<Self>> {
-                by_faer::cholesky(m)
+                faer_impl::cholesky(m)
             }
 
             fn inverse(m: &Matrix<Self>) -> Matrix<Self> {
-                by_faer::inverse(m)
+                faer_impl::inverse(m)
             }
 
             fn lower_inverse(m: &Matrix<Self>) -> Matrix<Self> {
-                by_faer::lower_inverse(m)
+                faer_impl::lower_inverse(m)
             }
 
             fn log_abs_det(m: &Matrix<Self>) -> f64 {
-                by_faer::log_abs_det(m)
+                faer_impl::log_abs_det(m)
             }
 
             fn log_det_and_inverse(m: &Matrix<Self>) -> (f64, Matrix<Self>) {
-                by_faer::log_det_and_inverse(m)
+                faer_impl::log_det_and_inverse(m)
             }
         })*
     };
@@ -90,7 +91,7 @@ fn view<T: Scalar>(m: &Matrix<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.columns())
 }
 
-/// A copy of a faer matrix.
+/// Copies a faer matrix.
 fn from_faer<T: Scalar>(m: MatRef<'_, T>) -> Matrix<T> {
     Matrix::from_fn(m.nrows(), m.ncols(), |a, b| m[(a, b)])
 }
@@ -98,12 +99,12 @@ fn from_faer<T: Scalar>(m: MatRef<'_, T>) -> Matrix<T> {
 /// `left · right`.
 ///
 /// # Panics
-/// If `left` has not as many columns as `right` has rows.
+/// If the number of columns of `left` differs from the number of rows of `right`.
 pub fn product<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix<T> {
     T::product(left, right)
 }
 
-/// out += factor · (x yᴴ + yᴴ x), all square.
+/// out += factor · (x yᴴ + yᴴ x), for square matrices.
 pub fn add_symmetric_product<T: Scalar>(
     out: &mut Matrix<T>,
     factor: f64,
@@ -113,21 +114,21 @@ pub fn add_symmetric_product<T: Scalar>(
     T::add_symmetric_product(out, factor, x, y);
 }
 
-/// out = left · right, where `right` and `out` are rows of `columns` numbers.
+/// out = left · right, where `right` and `out` are row-major with `columns` columns.
 pub fn product_into(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
-    product_onto(left, right, columns, out, Accum::Replace);
+    multiply_into(left, right, columns, out, Accum::Replace);
 }
 
-/// out += left · right, where `right` and `out` are rows of `columns` numbers.
+/// out += left · right, where `right` and `out` are row-major with `columns` columns.
 pub fn add_product(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64]) {
-    product_onto(left, right, columns, out, Accum::Add);
+    multiply_into(left, right, columns, out, Accum::Add);
 }
 
-fn product_onto(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], onto: Accum) {
+fn multiply_into(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], accum: Accum) {
     let (rows, inner) = (left.rows(), left.columns());
     matmul(
         MatMut::from_row_major_slice_mut(out, rows, columns),
-        onto,
+        accum,
         view(left),
         MatRef::from_row_major_slice(right, inner, columns),
         1.0,
@@ -135,8 +136,8 @@ fn product_onto(left: &Matrix, right: &[f64], columns: usize, out: &mut [f64], o
     );
 }
 
-/// The lower triangle of out += factor · x xᴴ, for an x of `columns` columns whose rows begin
-/// `stride` numbers apart.
+/// Adds factor · x xᴴ to the lower triangle of `out`. x has `columns` columns and a row stride of
+/// `stride`.
 pub fn add_gram<T: Scalar>(
     out: &mut [T],
     p: usize,
@@ -148,8 +149,8 @@ pub fn add_gram<T: Scalar>(
     T::add_gram(out, p, factor, x, stride, columns);
 }
 
-/// out += left · rightᵀ, where `left` has `rows` rows, and `left` and `right` have `columns`
-/// columns; the rows of `right` begin `stride` numbers apart.
+/// out += left · rightᵀ, where `left` has `rows` rows, `left` and `right` have `columns` columns,
+/// and the row stride of `right` is `stride`.
 pub fn add_product_transposed(
     out: &mut [f64],
     rows: usize,
@@ -175,11 +176,11 @@ pub fn product_adjoint<T: Scalar>(left: &Matrix<T>, right: &Matrix<T>) -> Matrix
     product(left, &right.adjoint())
 }
 
-/// Eigenvalues in ascending order of a Hermitian (if real, symmetric) matrix M, and the rows V, the
-/// conjugated eigenvectors, for which V M Vᴴ is diagonal.
-/// None if the iteration does not converge, which for finite input does not happen.
+/// Eigenvalues in ascending order of a Hermitian (if real, symmetric) matrix M, and the matrix V
+/// whose rows are the conjugated eigenvectors, so that V M Vᴴ is diagonal. Returns None if the
+/// iteration does not converge, which does not happen for finite input.
 pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
-    let (scaled, unit) = in_units_of_largest(m);
+    let (scaled, unit) = scale_by_power_of_two(m);
     let (mut values, mut vectors) = T::hermitian_eigen(&scaled)?;
     values.iter_mut().for_each(|value| *value *= unit);
     for k in 0..vectors.rows() {
@@ -191,12 +192,12 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
     Some((values, vectors))
 }
 
-/// Entries whose absolute values differ by less than this fraction tie: otherwise rounding would
-/// decide which is the largest.
+/// Entries whose absolute values differ by less than this fraction count as equal, so that rounding
+/// does not decide which is the largest.
 const TIE_TOLERANCE: f64 = 1e-6;
 
-/// The sign (if complex, the phase) of the entry of largest absolute value, the first of those that
-/// tie; None if it is 1, or if all entries are zero.
+/// The sign (if complex, the phase) of the first entry of largest absolute value, up to a
+/// tolerance. None if it is 1, or if all entries are zero.
 pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
     let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
     let entry = entries
@@ -208,32 +209,33 @@ pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> 
 
 /// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
 pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    let (scaled, unit) = in_units_of_largest(m);
+    let (scaled, unit) = scale_by_power_of_two(m);
     let mut values = T::hermitian_eigenvalues(&scaled)?;
     values.iter_mut().for_each(|value| *value *= unit);
     Some(values)
 }
 
-/// The eigenvectors of a square matrix as columns; for complex pairs of a real matrix, the real and
-/// the imaginary part of one. None if the iteration does not converge, which for finite input does
-/// not happen.
+/// The eigenvectors of a square matrix as columns. A complex pair of a real matrix is given by the
+/// real and the imaginary part of one of its eigenvectors. None if the iteration does not converge,
+/// which does not happen for finite input.
 pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
-    T::eigenvectors(&in_units_of_largest(m).0)
+    T::eigenvectors(&scale_by_power_of_two(m).0)
 }
 
 /// The singular values in descending order.
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
-    let (scaled, unit) = in_units_of_largest(m);
+    let (scaled, unit) = scale_by_power_of_two(m);
     let mut values = T::singular_values(&scaled)?;
     values.iter_mut().for_each(|value| *value *= unit);
     Some(values)
 }
 
-/// The matrix divided by a power of two near its largest entry, and that power. Eigenvalue solvers
-/// have absolute thresholds: eigenvectors of covariances in tesla² (1e-24) would have six digits.
-fn in_units_of_largest<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
+/// Returns the matrix divided by a power of two near its largest entry, and that power. Eigenvalue
+/// solvers have absolute thresholds: without the scaling, eigenvectors of covariances in tesla²
+/// (1e-24) would have only six correct digits.
+fn scale_by_power_of_two<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
     let largest = m.as_slice().iter().map(|x| x.abs()).fold(0.0, f64::max);
-    // Subnormal and zero matrices stay as they are.
+    // Zero and subnormal matrices are not scaled.
     if !(largest.is_normal() && largest.recip().is_normal()) {
         return (m.clone(), 1.0);
     }
@@ -253,13 +255,13 @@ pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::lower_inverse(m)
 }
 
-/// The inverse of a square matrix; its entries are not finite if there is none.
+/// The inverse of a square matrix; its entries are not finite if the matrix is singular.
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
 }
 
-/// The inverse of a square matrix by Gauss–Jordan elimination, for rows of very different scales;
-/// its entries are not finite if there is none.
+/// The inverse of a square matrix by Gauss–Jordan elimination, which is accurate for rows of very
+/// different scales. Its entries are not finite if the matrix is singular.
 pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     small::log_det_and_inverse(m).2
 }
@@ -269,11 +271,11 @@ pub fn log_abs_det<T: Scalar>(m: &Matrix<T>) -> f64 {
     T::log_abs_det(m)
 }
 
-/// Larger matrices are factorized by blocks, which takes less time than plain elimination.
+/// Largest size for which plain elimination is used; a blocked factorization is faster beyond.
 const MAX_ELIMINATION_SIZE: usize = 64;
 
-/// log det m, −∞ unless the determinant is positive, and m⁻¹, from one factorization; for complex
-/// matrices log |det m|.
+/// Returns log det m (−∞ unless the determinant is positive; log |det m| for complex matrices) and
+/// m⁻¹ from one factorization.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     if m.rows() > MAX_ELIMINATION_SIZE {
         return T::log_det_and_inverse(m);
@@ -285,15 +287,15 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     (log_det, inverse)
 }
 
-/// The exponential of an antihermitian matrix E = −Eᴴ, which is unitary; if real, that of an
-/// antisymmetric one, a rotation. Scaling and squaring of a Taylor polynomial, then one
-/// Newton–Schulz step `Q ← ½ (3I − Q Qᴴ) Q` towards the unitary matrices.
+/// The exponential of an antihermitian matrix E = −Eᴴ (if real, antisymmetric), which is unitary
+/// (if real, a rotation). It is computed by scaling and squaring of a Taylor polynomial, and one
+/// Newton–Schulz step `Q ← ½ (3I − Q Qᴴ) Q` that reduces the deviation from unitarity.
 pub fn unitary_exponential<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     let p = e.rows();
     let squarings = (e.norm() / 0.25).log2().ceil().max(0.0) as i32;
     let mut scaled = e.clone();
     multiply(&mut scaled, 0.5_f64.powi(squarings));
-    // Horner's scheme; ‖scaled‖ ≤ ¼ makes the first term left out smaller than 1e-17.
+    // Horner's scheme. Since ‖scaled‖ ≤ ¼, the first omitted term is below 1e-17.
     let mut q = Matrix::identity(p);
     for k in (1..=11).rev() {
         q = product(&scaled, &q);
@@ -307,8 +309,8 @@ pub fn unitary_exponential<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     reorthogonalize(&q)
 }
 
-/// One Newton–Schulz step `½ (3I − Q Qᴴ) Q`: squares the distance of a nearly unitary (if real,
-/// orthogonal) matrix to those that are.
+/// One Newton–Schulz step `½ (3I − Q Qᴴ) Q`, which squares the distance of a nearly unitary (if
+/// real, orthogonal) matrix to the unitary matrices.
 pub fn reorthogonalize<T: Scalar>(q: &Matrix<T>) -> Matrix<T> {
     let mut correction = product_adjoint(q, q);
     multiply(&mut correction, -0.5);

@@ -1,4 +1,4 @@
-//! The dense row-major matrix in which `B`, gradients and directions are kept.
+//! The dense row-major matrix type, used for `B`, gradients and directions.
 
 mod display;
 mod operators;
@@ -7,7 +7,7 @@ mod tests;
 
 use super::{Scalar, kernels};
 
-/// A dense matrix of `f64`, or of another [`Scalar`], stored row after row.
+/// A dense row-major matrix of `f64` or another [`Scalar`].
 ///
 /// ```
 /// use codiag::Matrix;
@@ -25,10 +25,12 @@ pub struct Matrix<T = f64> {
 }
 
 /// Number of entries of a matrix.
+///
+/// # Panics
+/// On overflow.
 fn entry_count(rows: usize, columns: usize) -> usize {
-    rows.checked_mul(columns).unwrap_or_else(|| {
-        panic!("a {rows} x {columns} matrix has more entries than can be counted")
-    })
+    rows.checked_mul(columns)
+        .unwrap_or_else(|| panic!("the number of entries of a {rows} x {columns} matrix overflows"))
 }
 
 impl<T: Scalar> Matrix<T> {
@@ -49,7 +51,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// The identity.
+    /// The identity matrix.
     ///
     /// ```
     /// let m = codiag::Matrix::<f64>::identity(2);
@@ -74,7 +76,7 @@ impl<T: Scalar> Matrix<T> {
         })
     }
 
-    /// A matrix from its entries, row after row.
+    /// A matrix from its entries in row-major order.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(1, 2, vec![5.0, 6.0]);
@@ -138,7 +140,7 @@ impl<T: Scalar> Matrix<T> {
         self.columns
     }
 
-    /// All entries, row after row.
+    /// All entries in row-major order.
     ///
     /// ```
     /// let m = codiag::Matrix::diagonal(&[1.0, 2.0]);
@@ -148,7 +150,7 @@ impl<T: Scalar> Matrix<T> {
         &self.data
     }
 
-    /// All entries, row after row, mutable.
+    /// All entries in row-major order, mutable.
     ///
     /// ```
     /// let mut m = codiag::Matrix::identity(2);
@@ -159,7 +161,7 @@ impl<T: Scalar> Matrix<T> {
         &mut self.data
     }
 
-    /// The entries, row after row, without a copy.
+    /// Converts the matrix into its entries in row-major order, without a copy.
     ///
     /// ```
     /// assert_eq!(codiag::Matrix::<f64>::identity(1).into_vec(), vec![1.0]);
@@ -198,7 +200,11 @@ impl<T: Scalar> Matrix<T> {
 
     #[inline(always)]
     fn check_row(&self, a: usize) {
-        assert!(a < self.rows, "row {a} of a matrix of {} rows", self.rows);
+        assert!(
+            a < self.rows,
+            "row {a} is out of range for a matrix with {} rows",
+            self.rows
+        );
     }
 
     /// The transpose.
@@ -227,57 +233,57 @@ impl<T: Scalar> Matrix<T> {
         out
     }
 
-    /// Writes the adjoint to a matrix of its shape.
+    /// Writes the adjoint to `out`, which has its shape.
     pub(crate) fn write_adjoint(&self, out: &mut Self) {
         self.to_adjoint(out, |place, x| *place = x);
     }
 
-    /// Adds the adjoint to a matrix of its shape.
+    /// Adds the adjoint to `out`, which has its shape.
     pub(crate) fn add_adjoint(&self, out: &mut Self) {
         self.to_adjoint(out, |place, x| *place += x);
     }
 
-    /// Passes every entry of the adjoint to a function, with its place in `out`.
+    /// Calls `put` for every entry of `out` with the corresponding entry of the adjoint.
     #[inline(always)]
     fn to_adjoint(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
         assert_eq!((out.rows, out.columns), (self.columns, self.rows));
         if self.data.len() <= super::MAX_UNDISPATCHED_LEN {
-            self.to_adjoint_in_squares(out, put);
+            self.to_adjoint_in_tiles(out, put);
         } else {
             kernels::dispatch(
                 #[inline(always)]
-                || self.to_adjoint_in_squares(out, &put),
+                || self.to_adjoint_in_tiles(out, &put),
             );
         }
     }
 
-    /// In square tiles that stay in registers.
+    /// Transposes in square tiles that stay in registers.
     #[inline(always)]
-    fn to_adjoint_in_squares(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
-        const SIDE: usize = 4;
+    fn to_adjoint_in_tiles(&self, out: &mut Self, put: impl Fn(&mut T, T)) {
+        const TILE: usize = 4;
         let (rows, columns) = (self.rows, self.columns);
-        let whole = |len: usize| len - len % SIDE;
-        for a in (0..whole(rows)).step_by(SIDE) {
-            for b in (0..whole(columns)).step_by(SIDE) {
-                let mut square = [[T::ZERO; SIDE]; SIDE];
-                for (k, row) in square.iter_mut().enumerate() {
-                    row.copy_from_slice(&self.data[(a + k) * columns + b..][..SIDE]);
+        let tiled = |len: usize| len - len % TILE;
+        for a in (0..tiled(rows)).step_by(TILE) {
+            for b in (0..tiled(columns)).step_by(TILE) {
+                let mut tile = [[T::ZERO; TILE]; TILE];
+                for (k, row) in tile.iter_mut().enumerate() {
+                    row.copy_from_slice(&self.data[(a + k) * columns + b..][..TILE]);
                 }
-                for l in 0..SIDE {
-                    let place = &mut out.data[(b + l) * rows + a..][..SIDE];
-                    (0..SIDE).for_each(|k| put(&mut place[k], square[k][l].conj()));
+                for l in 0..TILE {
+                    let place = &mut out.data[(b + l) * rows + a..][..TILE];
+                    (0..TILE).for_each(|k| put(&mut place[k], tile[k][l].conj()));
                 }
             }
         }
-        let mut one = |a: usize, b: usize| {
+        let mut put_entry = |a: usize, b: usize| {
             put(
                 &mut out.data[b * rows + a],
                 self.data[a * columns + b].conj(),
             );
         };
         for a in 0..rows {
-            let from = if a < whole(rows) { whole(columns) } else { 0 };
-            (from..columns).for_each(|b| one(a, b));
+            let from = if a < tiled(rows) { tiled(columns) } else { 0 };
+            (from..columns).for_each(|b| put_entry(a, b));
         }
     }
 
@@ -289,12 +295,12 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Panics
-    /// If there is not one factor per row.
+    /// If the number of factors differs from the number of rows.
     #[must_use]
     pub fn scale_rows(mut self, factors: &[f64]) -> Self {
         assert!(
             factors.len() == self.rows,
-            "one factor per row is needed: {} factors for {} rows",
+            "expected one factor per row, got {} factors for {} rows",
             factors.len(),
             self.rows
         );
@@ -304,7 +310,7 @@ impl<T: Scalar> Matrix<T> {
         self
     }
 
-    /// The matrix times a number.
+    /// The matrix multiplied by a real number.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         let mut scaled = self.clone();
         let entries = scaled.as_mut_slice().iter_mut();
@@ -324,7 +330,7 @@ impl<T: Scalar> Matrix<T> {
     pub fn dot(&self, other: &Self) -> f64 {
         assert!(
             (self.rows, self.columns) == (other.rows, other.columns),
-            "the inner product of a {} x {} and a {} x {} matrix",
+            "shapes do not match: inner product of a {} x {} and a {} x {} matrix",
             self.rows,
             self.columns,
             other.rows,
@@ -343,7 +349,7 @@ impl<T: Scalar> Matrix<T> {
     }
 
     /// The eigenvalues of a symmetric (if complex, Hermitian) matrix in ascending order; only its
-    /// lower triangle is read. None if entries are not finite.
+    /// lower triangle is read. Returns None if an entry is not finite.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(2, 2, vec![0.0, 1.0, 1.0, 0.0]);
@@ -367,7 +373,7 @@ impl<T: Scalar> Matrix<T> {
     }
 }
 
-/// Serializes a list of rows.
+/// Serializes as a list of rows.
 #[cfg(feature = "serde")]
 impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -376,7 +382,7 @@ impl<T: Scalar + serde::Serialize> serde::Serialize for Matrix<T> {
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// A real matrix among matrices that may be complex.
+    /// Converts a real matrix.
     pub(crate) fn from_real(real: &Matrix) -> Self {
         Self::from_fn(real.rows(), real.columns(), |a, b| {
             T::from_real(real[(a, b)])

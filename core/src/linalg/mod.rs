@@ -1,6 +1,7 @@
-//! Arithmetic: dense p×p matrices, and the SIMD kernels over blocks of many matrices.
+//! Linear algebra: dense p×p matrices, and SIMD kernels over blocks of many matrices.
 //!
-//! Nothing outside this module names faer or pulp, or is `unsafe`.
+//! The dependencies faer and pulp, and all `unsafe` code of the library, are confined to this
+//! module.
 
 mod aligned;
 mod batch;
@@ -19,7 +20,7 @@ pub use dense::{
     lower_inverse, phase_of_largest, product, product_adjoint, product_into, reorthogonalize,
     singular_values, unitary_exponential,
 };
-// The names of the real case, for real code.
+// Aliases for real matrices.
 pub use dense::{
     hermitian_eigen as symmetric_eigen, hermitian_eigenvalues as symmetric_eigenvalues,
     product_adjoint as product_transposed,
@@ -28,25 +29,25 @@ pub use matrix::Matrix;
 pub use scalar::{Scalar, c64};
 pub use triangle::Triangle;
 
-/// Loops over at most this many numbers are not worth the call of a SIMD dispatch.
+/// Loops over at most this many numbers run without SIMD dispatch, whose call would cost more.
 const MAX_UNDISPATCHED_LEN: usize = 64;
 
-/// The real numbers that scalars consist of: interleaved parts if they are complex.
+/// Views scalars as real numbers; complex numbers as interleaved real and imaginary parts.
 pub fn reals<T: Scalar>(numbers: &[T]) -> &[f64] {
     bytemuck::cast_slice(numbers)
 }
 
-/// Scalars from the real numbers that they consist of.
+/// Views real numbers (interleaved real and imaginary parts, if T is complex) as scalars.
 pub fn scalars<T: Scalar>(numbers: &[f64]) -> &[T] {
     bytemuck::cast_slice(numbers)
 }
 
-/// Real numbers as the scalars that consist of them, mutable.
+/// Mutable version of [`scalars`].
 pub fn scalars_mut<T: Scalar>(numbers: &mut [f64]) -> &mut [T] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-/// The real numbers that scalars consist of, mutable.
+/// Mutable version of [`reals`].
 pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }
@@ -61,14 +62,14 @@ pub fn power_of_two_below(x: f64) -> f64 {
     }
 }
 
-/// The largest absolute value.
-pub fn largest(x: &[f64]) -> f64 {
+/// The largest absolute value; 0 of an empty slice.
+pub fn max_abs(x: &[f64]) -> f64 {
     let mut largest = [0.0_f64; 8];
-    let (eights, rest) = x.as_chunks::<8>();
+    let (chunks, rest) = x.as_chunks::<8>();
     kernels::dispatch(
         #[inline(always)]
         || {
-            for x in eights {
+            for x in chunks {
                 for k in 0..8 {
                     largest[k] = largest[k].max(x[k].abs());
                 }
@@ -79,14 +80,14 @@ pub fn largest(x: &[f64]) -> f64 {
     all.fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// The indices of numbers in descending order (stable).
-pub fn descending(numbers: &[f64]) -> Vec<usize> {
+/// The indices that sort numbers in descending order (stable).
+pub fn argsort_descending(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
     order
 }
 
-/// Re Σ x_k conj(y_k), in eight independent sums so that it vectorizes.
+/// Re Σ x_k conj(y_k), computed as eight partial sums so that the loop vectorizes.
 pub fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
     let mut sums = [0.0; 8];
     let (xs, x_rest) = reals(x).as_chunks::<8>();
@@ -112,14 +113,14 @@ fn add_products(sums: &mut [f64; 8], xs: &[[f64; 8]], ys: &[[f64; 8]]) {
     }
 }
 
-/// Σ x_k, in eight independent sums so that it vectorizes.
+/// Σ x_k, computed as eight partial sums so that the loop vectorizes.
 pub fn sum(x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
-    let (eights, rest) = x.as_chunks::<8>();
+    let (chunks, rest) = x.as_chunks::<8>();
     kernels::dispatch(
         #[inline(always)]
         || {
-            for x in eights {
+            for x in chunks {
                 for k in 0..8 {
                     sums[k] += x[k];
                 }

@@ -1,4 +1,4 @@
-//! The numbers that matrices are made of.
+//! The scalar types of matrices.
 
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::Sum;
@@ -8,18 +8,18 @@ use num_complex::Complex;
 
 use super::dense::Field;
 
-/// A complex number of two `f64`: that of the crate num-complex.
+/// A complex number with `f64` parts, from the crate num-complex.
 ///
 /// ```
 /// let z = codiag::c64::new(3.0, 4.0);
 /// assert_eq!(z.norm(), 5.0);
 /// assert_eq!(z, num_complex::Complex::new(3.0, 4.0));
 /// ```
-#[allow(non_camel_case_types)] // named as `f64` is
+#[allow(non_camel_case_types)] // named in the style of `f64`
 pub type c64 = Complex<f64>;
 
-/// The numbers that a [`Matrix`](crate::Matrix) can be made of: `f64` and `Complex<f64>` (of the
-/// crate num-complex). No other type can implement it.
+/// Scalar type of a [`Matrix`](crate::Matrix): `f64` or `Complex<f64>` (of the crate num-complex).
+/// The trait is sealed.
 ///
 /// ```
 /// use codiag::{Matrix, Scalar};
@@ -57,7 +57,7 @@ pub trait Scalar:
     + DivAssign
     + Sum
 {
-    /// Number of real numbers of a scalar: 1, or 2 if it is complex.
+    /// Number of real parts of a scalar: 1 for real, 2 for complex numbers.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -98,7 +98,7 @@ pub trait Scalar:
     /// ```
     fn real(self) -> f64;
 
-    /// The imaginary part; that of a real number is 0.
+    /// The imaginary part; 0 for real numbers.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -107,7 +107,7 @@ pub trait Scalar:
     /// ```
     fn imaginary(self) -> f64;
 
-    /// The number with these parts; the imaginary part is ignored for real numbers.
+    /// A scalar from its real and imaginary parts. Real scalars ignore the imaginary part.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -214,7 +214,7 @@ impl Scalar for c64 {
         Complex::conj(&self)
     }
 
-    /// Without overflow or underflow of the squares.
+    // `norm` avoids overflow and underflow of the squares.
     #[inline(always)]
     fn abs(self) -> f64 {
         self.norm()

@@ -1,12 +1,14 @@
-//! Products and decompositions of small matrices by plain loops, which are faster there than a
-//! library's, and make Gram matrices exactly Hermitian and small eigenvalues accurate.
+//! Products and decompositions of small matrices by plain loops.
+//!
+//! For small sizes they are faster than faer. They also make Gram matrices exactly Hermitian and
+//! small eigenvalues accurate.
 
 use super::{Matrix, Scalar};
 
-/// Largest size of products and eigenvectors by plain loops.
+/// Largest size for which products and eigenvectors are computed by plain loops.
 pub const MAX_SIZE: usize = 8;
-/// Largest size of real factors and inverses by plain loops: without them a solve at p = 5 takes
-/// 12 % longer.
+/// Largest size for which real Cholesky factors and inverses are computed by plain loops. Without
+/// them a solve at p = 5 takes 12 % longer.
 pub const MAX_FACTOR_SIZE: usize = 12;
 
 /// out += left · right.
@@ -26,12 +28,12 @@ pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     for a in 0..p {
         for b in 0..=a {
             let (x, y) = (&factor.row(a)[..b], &factor.row(b)[..b]);
-            let known: T = x.iter().zip(y).map(|(x, y)| *x * y.conj()).sum();
-            let left = m[(a, b)] - known;
+            let dot: T = x.iter().zip(y).map(|(x, y)| *x * y.conj()).sum();
+            let remainder = m[(a, b)] - dot;
             factor[(a, b)] = if b < a {
-                left / factor[(b, b)].real()
-            } else if left.real() > 0.0 && left.real().is_finite() {
-                T::from_real(left.real().sqrt())
+                remainder / factor[(b, b)].real()
+            } else if remainder.real() > 0.0 && remainder.real().is_finite() {
+                T::from_real(remainder.real().sqrt())
             } else {
                 return None;
             };
@@ -40,33 +42,33 @@ pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     Some(factor)
 }
 
-/// log |det m|, whether det m is a negative real number, and m⁻¹ by Gauss–Jordan elimination with
-/// partial pivoting; −∞ and a matrix of NaN if m is singular or not finite. Rows of very different
-/// scales keep their relative accuracy, which the library's inverse does not ensure.
+/// Returns log |det m|, whether det m is a negative real number, and m⁻¹ by Gauss–Jordan
+/// elimination with partial pivoting; −∞ and a matrix of NaN if m is singular or not finite. Unlike
+/// faer's inverse, it keeps the relative accuracy of rows of very different scales.
 pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, bool, Matrix<T>) {
     let p = m.rows();
     let (mut log_det, mut negative) = (0.0, false);
     let (mut inverse, mut order) = (m.clone(), Vec::with_capacity(p));
     for k in 0..p {
         let size = |row: usize| inverse[(row, k)].abs();
-        let chosen = (k..p).fold(
+        let pivot_index = (k..p).fold(
             k,
             |best, row| if size(row) > size(best) { row } else { best },
         );
-        let (pivot, largest) = (inverse[(chosen, k)], size(chosen));
+        let (pivot, largest) = (inverse[(pivot_index, k)], size(pivot_index));
         if !(largest > 0.0 && largest.is_finite()) {
             let nan = Matrix::from_fn(p, p, |_, _| T::from_real(f64::NAN));
             return (f64::NEG_INFINITY, false, nan);
         }
         log_det += largest.ln();
-        negative ^= T::PLANES == 1 && (pivot.real() < 0.0) ^ (chosen != k);
-        order.push(chosen);
-        let mut pivot_row = inverse.row(chosen).to_vec();
+        negative ^= T::PLANES == 1 && (pivot.real() < 0.0) ^ (pivot_index != k);
+        order.push(pivot_index);
+        let mut pivot_row = inverse.row(pivot_index).to_vec();
         pivot_row[k] = T::ONE;
         pivot_row.iter_mut().for_each(|x| *x /= pivot);
         inverse
             .as_mut_slice()
-            .copy_within(k * p..(k + 1) * p, chosen * p);
+            .copy_within(k * p..(k + 1) * p, pivot_index * p);
         for (a, row) in inverse.as_mut_slice().chunks_exact_mut(p).enumerate() {
             if a == k {
                 row.copy_from_slice(&pivot_row);
@@ -77,64 +79,65 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, bool, Matrix<T>) {
             pairs.for_each(|(x, y)| *x -= factor * *y);
         }
     }
-    // Exchanged rows of m are exchanged columns of its inverse.
-    for (k, &chosen) in order.iter().enumerate().rev() {
+    // Row exchanges of m are column exchanges of its inverse, in reverse order.
+    for (k, &pivot_index) in order.iter().enumerate().rev() {
         let rows = inverse.as_mut_slice().chunks_exact_mut(p);
-        rows.for_each(|row| row.swap(k, chosen));
+        rows.for_each(|row| row.swap(k, pivot_index));
     }
     (log_det, negative, inverse)
 }
 
-/// Entries below this fraction of the geometric mean of their diagonal entries are zero to rounding,
-/// so that small eigenvalues beside large ones are accurate.
-const NEGLIGIBLE: f64 = f64::EPSILON / 4.0;
-/// Jacobi's method converges quadratically after the first few sweeps.
+/// Off-diagonal entries below this fraction of the geometric mean of their diagonal entries are not
+/// rotated. This relative criterion makes small eigenvalues accurate beside large ones.
+const JACOBI_TOLERANCE: f64 = f64::EPSILON / 4.0;
+/// Maximum number of Jacobi sweeps; convergence is quadratic after the first few.
 const MAX_SWEEPS: usize = 20;
 
-/// The eigenvalues of a real symmetric matrix, whose lower triangle is read, in ascending order, and
-/// the eigenvectors as rows, by Jacobi's method. None if entries are not finite.
+/// Returns the eigenvalues of a real symmetric matrix in ascending order, and the eigenvectors as
+/// rows, by the cyclic Jacobi method. Only the lower triangle is read. None if an entry is not
+/// finite.
 pub fn symmetric_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
     if !m.is_finite() {
         return None;
     }
     let p = m.rows();
     let entries = m.as_slice().iter().map(|x| x.real().abs());
-    // In units in which squares neither overflow nor vanish.
+    // Scaled by the largest entry, so that squares neither overflow nor underflow.
     let unit = entries.fold(f64::MIN_POSITIVE, f64::max);
     let entry = |a: usize, b: usize| m[(a.max(b), a.min(b))].real() / unit;
-    let (mut left, mut vectors) = (Matrix::from_fn(p, p, entry), Matrix::<f64>::identity(p));
+    let (mut rotated, mut vectors) = (Matrix::from_fn(p, p, entry), Matrix::<f64>::identity(p));
     for _ in 0..MAX_SWEEPS {
-        let mut done = true;
+        let mut converged = true;
         for (a, b) in (1..p).flat_map(|a| (0..a).map(move |b| (a, b))) {
-            let (x, y, off) = (left[(a, a)], left[(b, b)], left[(a, b)]);
-            if off * off <= NEGLIGIBLE * NEGLIGIBLE * (x * y).abs() {
+            let (x, y, off) = (rotated[(a, a)], rotated[(b, b)], rotated[(a, b)]);
+            if off * off <= JACOBI_TOLERANCE * JACOBI_TOLERANCE * (x * y).abs() {
                 continue;
             }
-            done = false;
-            // The smaller of the two angles.
+            converged = false;
+            // The smaller of the two angles that annihilate the entry.
             let (difference, twice) = (x - y, 2.0 * off);
             let radius = (difference * difference + twice * twice).sqrt();
             let tangent = twice / (difference.abs() + radius) * difference.signum();
             let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
             let sine = tangent * cosine;
-            let rotated = |x: f64, y: f64| (x * cosine + y * sine, y * cosine - x * sine);
+            let rotate = |x: f64, y: f64| (x * cosine + y * sine, y * cosine - x * sine);
             for k in 0..p {
-                for rows in [&mut left, &mut vectors] {
-                    (rows[(a, k)], rows[(b, k)]) = rotated(rows[(a, k)], rows[(b, k)]);
+                for rows in [&mut rotated, &mut vectors] {
+                    (rows[(a, k)], rows[(b, k)]) = rotate(rows[(a, k)], rows[(b, k)]);
                 }
             }
             for k in 0..p {
-                (left[(k, a)], left[(k, b)]) = rotated(left[(k, a)], left[(k, b)]);
+                (rotated[(k, a)], rotated[(k, b)]) = rotate(rotated[(k, a)], rotated[(k, b)]);
             }
-            (left[(a, b)], left[(b, a)]) = (0.0, 0.0);
+            (rotated[(a, b)], rotated[(b, a)]) = (0.0, 0.0);
         }
-        if done {
+        if converged {
             break;
         }
     }
     let mut order: Vec<usize> = (0..p).collect();
-    order.sort_by(|a, b| left[(*a, *a)].total_cmp(&left[(*b, *b)]));
-    let values = order.iter().map(|&a| left[(a, a)] * unit).collect();
+    order.sort_by(|a, b| rotated[(*a, *a)].total_cmp(&rotated[(*b, *b)]));
+    let values = order.iter().map(|&a| rotated[(a, a)] * unit).collect();
     let rows = Matrix::from_fn(p, p, |a, b| T::from_real(vectors[(order[a], b)]));
     Some((values, rows))
 }

@@ -1,9 +1,9 @@
-//! Indices of the packed lower triangle of a symmetric matrix.
+//! Index arithmetic of packed lower triangles.
 
 use std::ops::Range;
 
-/// The lower triangle of a p×p matrix, stored row after row: entry (a, b), b ≤ a, is number
-/// a(a+1)/2 + b. All index arithmetic of packed triangles is here.
+/// The packed lower triangle of a p×p matrix in row-major order: entry (a, b), b ≤ a, has index
+/// a(a+1)/2 + b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
     size: usize,
@@ -18,12 +18,12 @@ impl Triangle {
     pub const fn new(p: usize) -> Self {
         assert!(
             p <= (usize::MAX >> (usize::BITS / 2)),
-            "the triangle of a matrix of that size has more entries than can be counted"
+            "the number of entries of the triangle overflows"
         );
         Self { size: p }
     }
 
-    /// The largest triangle of at most that many entries.
+    /// The largest triangle with at most `len` entries.
     pub const fn of_len(len: usize) -> Self {
         Self::new(((8 * len + 1).isqrt() - 1) / 2)
     }
@@ -34,15 +34,15 @@ impl Triangle {
         self.size
     }
 
-    /// The number of entries stored, p(p+1)/2.
+    /// Number of stored entries, p(p+1)/2.
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)] // a number of entries, not a collection
     pub const fn len(self) -> usize {
         row_start(self.size)
     }
 
-    /// The number of entry (a, b), and so of (b, a). Outside the matrix the result is at least
-    /// [`len`](Self::len), so that an access by it fails.
+    /// The index of entry (a, b), which is also that of (b, a). Outside the matrix the result is at
+    /// least [`len`](Self::len), so that a checked access fails.
     #[inline(always)]
     pub const fn index(self, a: usize, b: usize) -> usize {
         debug_assert!(a < self.size && b < self.size);
@@ -53,27 +53,27 @@ impl Triangle {
         }
     }
 
-    /// The number of entry (a, a).
+    /// The index of entry (a, a).
     #[inline(always)]
     pub const fn diagonal(self, a: usize) -> usize {
         self.index(a, a)
     }
 
-    /// The numbers of the entries (a, 0) to (a, a).
+    /// The indices of the entries (a, 0) to (a, a).
     #[inline(always)]
-    #[allow(clippy::unused_self)] // rows begin at the same places in triangles of any size
+    #[allow(clippy::unused_self)] // the index does not depend on the size
     pub const fn row(self, a: usize) -> Range<usize> {
         row_start(a)..row_start(a + 1)
     }
 
-    /// All pairs (a, b) with b ≤ a, in the order in which they are stored.
+    /// All pairs (a, b) with b ≤ a, in storage order.
     #[inline(always)]
     pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> + Clone {
         (0..self.size).flat_map(|a| (0..=a).map(move |b| (a, b)))
     }
 }
 
-/// The number of the first entry of row `a`.
+/// The index of the first entry of row `a`.
 #[inline(always)]
 const fn row_start(a: usize) -> usize {
     a * (a + 1) / 2
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_count_the_pairs_in_order() {
+    fn indices_follow_the_order_of_pairs() {
         for p in 0..20 {
             let triangle = Triangle::new(p);
             let indices: Vec<usize> = triangle
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "more entries than can be counted")]
+    #[should_panic(expected = "overflows")]
     fn overflowing_triangle_panics() {
         Triangle::new(1 << 32);
     }

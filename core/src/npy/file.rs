@@ -1,4 +1,4 @@
-//! Numbers in a file, read by position.
+//! Positioned reads of the numbers in a file.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -8,7 +8,8 @@ use super::{Header, Numbers};
 use crate::Error;
 use crate::linalg::Scalar;
 
-/// Contiguous numbers in a file, read by position: several threads can read at once.
+/// Contiguous numbers in a file. Reads are positioned, so that several threads can read at the same
+/// time.
 ///
 /// ```
 /// use codiag::npy::{ArrayFile, Numbers};
@@ -32,10 +33,10 @@ pub struct ArrayFile {
 }
 
 impl ArrayFile {
-    /// Opens a .npy file, and reads its header.
+    /// Opens a .npy file and reads its header.
     ///
     /// # Errors
-    /// If it cannot be read, or is not a .npy file of numbers.
+    /// If the file cannot be read, or is not a .npy file of numbers.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Header), Error> {
         let path = path.as_ref();
         let mut file = File::open(path)?;
@@ -49,10 +50,10 @@ impl ArrayFile {
         Ok((opened, header))
     }
 
-    /// Opens numbers that begin at byte `offset` of any file.
+    /// Opens any file with numbers from byte `offset` on.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be opened.
     pub fn raw(path: impl AsRef<Path>, offset: u64, numbers: Numbers) -> Result<Self, Error> {
         let path = path.as_ref();
         Ok(Self {
@@ -68,31 +69,32 @@ impl ArrayFile {
         &self.path
     }
 
-    /// The type of the numbers.
+    /// The data type of the numbers.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }
 
-    /// The byte at which the first number begins.
+    /// The position of the first number in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The current number of complete numbers.
+    /// Number of complete numbers that the file currently holds.
     ///
     /// # Errors
     /// If the size of the file cannot be read.
-    #[allow(clippy::len_without_is_empty)] // may fail
+    #[allow(clippy::len_without_is_empty)] // `len` is fallible
     pub fn len(&self) -> Result<u64, Error> {
         let bytes = self.file.metadata()?.len();
         Ok(bytes.saturating_sub(self.offset) / self.numbers.width() as u64)
     }
 
-    /// Fills `out` from number `first` on, and returns the count of numbers, which is smaller at
-    /// the end of the file. `bytes` is a buffer for numbers that are converted.
+    /// Reads numbers from index `first` on into `out`, and returns their count, which is smaller
+    /// than the length of `out` at the end of the file. `bytes` is a reusable buffer for
+    /// conversions.
     ///
     /// # Errors
-    /// If the file cannot be read, or the numbers are complex and `out` is not.
+    /// If the file cannot be read, or the numbers are complex and T is real.
     pub fn read<T: Scalar>(
         &self,
         first: u64,
@@ -112,7 +114,7 @@ impl ArrayFile {
         Ok(count)
     }
 
-    /// Fills `bytes` with the bytes of the file from number `first` on, and returns their count.
+    /// Reads the bytes of the file from number `first` on, and returns their count.
     pub(crate) fn read_bytes(&self, first: u64, bytes: &mut [u8]) -> Result<usize, Error> {
         let start = self.offset + first * self.numbers.width() as u64;
         let mut done = 0;

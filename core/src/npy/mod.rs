@@ -1,6 +1,7 @@
-//! Reads .npy files: little or big endian, integers or floats, C or Fortran order.
+//! Reads .npy files: integers or floats, little or big endian, in C or Fortran order.
 //!
-//! The file may be truncated or lie about its size: memory is only taken for bytes that are there.
+//! A file may be truncated, or its header may state a wrong shape. Memory is therefore allocated
+//! only for bytes that have been read.
 
 mod file;
 mod numbers;
@@ -16,14 +17,14 @@ use crate::linalg::{Scalar, c64};
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Largest length of a header in bytes; NumPy's own are about a hundred.
+/// Maximum length of a header in bytes. Headers written by NumPy have about a hundred.
 const MAX_HEADER_BYTES: usize = 1 << 20;
 
 /// The header of a .npy file.
 ///
 /// ```
 /// use codiag::npy::Header;
-/// // What numpy.save writes: magic, version, the length of the header, the header, the numbers.
+/// // The format of numpy.save: magic string, version, header length, header, numbers.
 /// let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 2), }\n";
 /// let mut file = b"\x93NUMPY\x01\x00".to_vec();
 /// file.extend((text.len() as u16).to_le_bytes());
@@ -43,38 +44,41 @@ pub struct Header {
     pub shape: Vec<usize>,
     /// Whether the array is in Fortran order.
     pub fortran_order: bool,
-    /// What the numbers are.
+    /// The data type of the numbers.
     pub numbers: Numbers,
 }
 
 impl Header {
-    /// Reads a header, and leaves the reader at the first number.
+    /// Reads a header. The reader is then at the first number.
     ///
     /// # Errors
-    /// If there is none, it is damaged, or its numbers are of an unknown type.
+    /// If the file is not a .npy file, the header is damaged, or the data type is not supported.
     pub fn read(reader: &mut dyn Read) -> Result<Self> {
-        let cut = |error: io::Error| match error.kind() {
+        let truncated = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Error::Npy(NpyError::HeaderTruncated),
             _ => error.into(),
         };
         let mut start = [0; 8];
-        reader.read_exact(&mut start).map_err(cut)?;
+        reader.read_exact(&mut start).map_err(truncated)?;
         if !start.starts_with(b"\x93NUMPY") {
             return Err(Error::Npy(NpyError::NotNpy));
         }
         let mut length = [0; 4];
-        let digits = if start[6] == 1 { 2 } else { 4 };
-        reader.read_exact(&mut length[..digits]).map_err(cut)?;
+        let length_bytes = if start[6] == 1 { 2 } else { 4 };
+        reader
+            .read_exact(&mut length[..length_bytes])
+            .map_err(truncated)?;
         let length = u32::from_le_bytes(length) as usize;
         if length > MAX_HEADER_BYTES {
             return Err(Error::Npy(NpyError::HeaderDamaged));
         }
         let mut text = vec![0; length];
-        reader.read_exact(&mut text).map_err(cut)?;
+        reader.read_exact(&mut text).map_err(truncated)?;
         Self::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40), }`
+    /// Parses a header such as `{'descr': '<f8', 'fortran_order': False, 'shape': (100, 40, 40),
+    /// }`.
     fn parse(text: &str) -> Result<Self> {
         let damaged = || Error::Npy(NpyError::HeaderDamaged);
         let after = |key: &str| -> Result<&str> {
@@ -109,10 +113,10 @@ impl Header {
         })
     }
 
-    /// n and p of an array of shape (n, p, p).
+    /// Returns n and p of an array of shape (n, p, p).
     ///
     /// # Errors
-    /// If it has another shape.
+    /// If the array has another shape.
     pub fn matrices(&self) -> Result<(usize, usize)> {
         match self.shape[..] {
             [n, p, q] if p == q && n > 0 && p > 0 => Ok((n, p)),
@@ -125,7 +129,7 @@ impl Header {
     /// The number of entries of the array.
     ///
     /// # Errors
-    /// If that is more than a computer can address.
+    /// If the array is larger than the address space.
     pub fn count(&self) -> Result<usize> {
         let mut factors = self.shape.iter();
         let count = factors.try_fold(1_usize, |product, x| product.checked_mul(*x));
@@ -140,15 +144,16 @@ impl Header {
     /// The size of the array in bytes.
     ///
     /// # Errors
-    /// Those of [`count`](Self::count).
+    /// The errors of [`count`](Self::count).
     pub fn bytes(&self) -> Result<u64> {
         Ok(self.count()? as u64 * self.numbers.width() as u64)
     }
 
-    /// Reads `count` real numbers; `done` have been read before.
+    /// Reads the next `count` real numbers. `done` is the number of entries read before, for error
+    /// messages.
     ///
     /// # Errors
-    /// If the file ends before, or if they are complex.
+    /// If the file is truncated, or the numbers are complex.
     pub fn read_numbers(
         &self,
         reader: &mut dyn Read,
@@ -158,10 +163,11 @@ impl Header {
         self.read_scalars(reader, count, done)
     }
 
-    /// Reads `count` real or complex numbers as complex ones; `done` have been read before.
+    /// Reads the next `count` real or complex numbers as complex numbers. `done` is the number of
+    /// entries read before, for error messages.
     ///
     /// # Errors
-    /// If the file ends before.
+    /// If the file is truncated.
     pub fn read_complex(
         &self,
         reader: &mut dyn Read,
@@ -171,10 +177,11 @@ impl Header {
         self.read_scalars(reader, count, done)
     }
 
-    /// Reads `count` numbers of any type that can hold them; `done` have been read before.
+    /// Reads the next `count` numbers as real or complex scalars. `done` is the number of entries
+    /// read before, for error messages.
     ///
     /// # Errors
-    /// If the file ends before, or if they are complex and the type is not.
+    /// If the file is truncated, or the numbers are complex and T is real.
     pub fn read_scalars<T: Scalar>(
         &self,
         reader: &mut dyn Read,
@@ -196,7 +203,7 @@ impl Header {
         Ok(numbers)
     }
 
-    /// The complaint about a file that ends too early.
+    /// The error of a file that ends after `there` numbers.
     pub fn truncated(&self, there: usize) -> Error {
         Error::Npy(NpyError::Truncated {
             shape: self.shape.clone(),
@@ -226,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_number_is_read() {
+    fn every_data_type_is_read() {
         let cases: [(&str, Vec<u8>); 10] = [
             ("<f8", (-2.0_f64).to_le_bytes().to_vec()),
             (">f8", (-2.0_f64).to_be_bytes().to_vec()),
@@ -251,18 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error_and_never_a_crash() {
+    fn damaged_files_return_errors() {
         let whole = file("<f8", "False", "(2, 2)", &[0; 32]);
         assert_eq!(numbers(&whole).unwrap(), [0.0; 4]);
         for end in 0..whole.len() {
-            assert!(numbers(&whole[..end]).is_err(), "cut at {end}");
+            assert!(numbers(&whole[..end]).is_err(), "truncated at {end}");
         }
         let huge = file("<f8", "False", "(99999999999, 99999999999)", &[]);
         assert!(
             numbers(&huge)
                 .unwrap_err()
                 .to_string()
-                .contains("impossible")
+                .contains("more numbers than can be addressed")
         );
         let complex = file("<c16", "False", "(1,)", &[0; 16]);
         assert!(
@@ -295,7 +302,7 @@ mod tests {
             let read = header.read_complex(&mut reader, 2, 0).unwrap();
             assert_eq!(read, expected, "{descr}");
         }
-        // Real ones are complex ones without imaginary parts.
+        // Real numbers are read with imaginary parts of zero.
         let bytes = file("<i2", "False", "(1,)", &(-7_i16).to_le_bytes());
         let mut reader = &bytes[..];
         let header = Header::read(&mut reader).unwrap();

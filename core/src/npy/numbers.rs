@@ -1,14 +1,14 @@
-//! What the numbers of an array are, and how their bytes become ours.
+//! Data types of arrays, and their conversion to `f64` and complex numbers.
 
 use super::{NpyError, Result};
 use crate::Error;
 use crate::linalg::{Scalar, reals_mut};
 
-/// How numbers are written: their kind and the order of their bytes.
+/// The data type of the numbers of an array: kind, size and byte order.
 ///
 /// ```
 /// use codiag::npy::Numbers;
-/// // Big endian integers of 16 bits, as some amplifiers write them.
+/// // Big-endian 16-bit integers, as written by some amplifiers.
 /// let numbers = Numbers::parse(">i2")?;
 /// let bytes = [0x00, 0x05, 0xff, 0xfe];
 /// let mut samples = vec![0.0; bytes.len() / numbers.width()];
@@ -20,7 +20,7 @@ use crate::linalg::{Scalar, reals_mut};
 pub struct Numbers {
     kind: Kind,
     big_endian: bool,
-    /// Whether each is two of that kind, a real and an imaginary part.
+    /// Whether each number consists of a real and an imaginary part of this kind.
     complex: bool,
 }
 
@@ -59,10 +59,10 @@ impl Kind {
 }
 
 impl Numbers {
-    /// From NumPy's name for them, as `<f8` or `>i4`.
+    /// Parses NumPy's name of a data type, such as `<f8` or `>i4`.
     ///
     /// # Errors
-    /// If they are no numbers of at most 64 bits, or complex ones of two such.
+    /// If the data type is not a supported integer, floating-point, complex or Boolean type.
     pub fn parse(name: &str) -> Result<Self> {
         let code = name.trim_start_matches(['<', '>', '=', '|']);
         let (part, complex) = match code {
@@ -82,12 +82,12 @@ impl Numbers {
         })
     }
 
-    /// The bytes of one number.
+    /// Size of one number in bytes.
     pub fn width(self) -> usize {
         self.planes() * self.kind.bytes()
     }
 
-    /// Whether they are complex.
+    /// Whether the numbers are complex.
     ///
     /// ```
     /// use codiag::npy::Numbers;
@@ -102,7 +102,7 @@ impl Numbers {
         if self.complex { 2 } else { 1 }
     }
 
-    /// That they can be read as these: complex ones not as real ones.
+    /// Fails if the numbers are complex and T is real.
     pub(crate) fn check<T: Scalar>(self) -> Result<()> {
         if self.planes() <= T::PLANES {
             return Ok(());
@@ -111,24 +111,28 @@ impl Numbers {
         Err(Error::Npy(NpyError::Complex { name }))
     }
 
-    /// Whether the bytes are those of these numbers in memory.
+    /// Whether the bytes are the native representation of T, so that no conversion is needed.
     pub(crate) fn is_native<T: Scalar>(self) -> bool {
         self.planes() == T::PLANES
             && self.kind == Kind::Float(8)
             && self.big_endian == cfg!(target_endian = "big")
     }
 
-    /// Whether the bytes are those of `f32` in memory.
+    /// Whether the bytes are the native representation of `f32`.
     fn is_native_single(self) -> bool {
         self.kind == Kind::Float(4) && self.big_endian == cfg!(target_endian = "big")
     }
 
-    /// Writes the numbers that `bytes` hold; real ones can be written as complex ones.
+    /// Converts the numbers in `bytes` and writes them to `out`. Real numbers can be converted to
+    /// complex numbers.
     ///
     /// # Panics
-    /// If they are complex, and `out` is not.
+    /// If the numbers are complex and T is real.
     pub fn convert<T: Scalar>(self, bytes: &[u8], out: &mut [T]) {
-        assert!(self.planes() <= T::PLANES, "complex numbers are not real");
+        assert!(
+            self.planes() <= T::PLANES,
+            "complex numbers cannot be converted to real numbers"
+        );
         if self.planes() == T::PLANES {
             return self.convert_parts(bytes, reals_mut(out));
         }
@@ -137,10 +141,10 @@ impl Numbers {
         }
     }
 
-    /// Writes the real numbers that `bytes` hold, or the parts of complex ones.
+    /// Converts real numbers, or the real and imaginary parts of complex numbers.
     fn convert_parts(self, bytes: &[u8], out: &mut [f64]) {
         let width = self.kind.bytes();
-        // Without a loop over bytes: by far the most common of them.
+        // Fast paths without a loop over bytes, for the most common data types.
         if self.kind == Kind::Float(8) && self.big_endian == cfg!(target_endian = "big") {
             for (x, bytes) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
                 *x = f64::from_ne_bytes(*bytes);
@@ -158,6 +162,7 @@ impl Numbers {
         }
     }
 
+    /// Converts one real number.
     fn number(self, bytes: &[u8]) -> f64 {
         let mut padded = [0_u8; 8];
         for (k, byte) in bytes.iter().enumerate() {

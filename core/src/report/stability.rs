@@ -66,7 +66,7 @@ impl Stability {
 
     /// Returns the components by decreasing stability; ties keep their order.
     pub fn order(&self) -> Vec<usize> {
-        linalg::descending(&self.values)
+        linalg::argsort_descending(&self.values)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Spectra by Welch's method: frequency bands, and transforms of overlapping, tapered windows.
+//! Frequency bands, and Welch's method of spectral estimation.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::error::{Expected, Setting};
 use crate::setters::setters;
 use crate::{Error, linalg};
 
-/// Frequency bands, and the windows in which spectra are taken.
+/// Frequency bands, and the parameters of Welch's method.
 ///
 /// ```
 /// use codiag::signals::Bands;
@@ -26,21 +26,23 @@ use crate::{Error, linalg};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bands {
-    /// Pairs of frequencies in hertz, the first included, the second excluded: one matrix each.
+    /// Pairs of frequencies in hertz, the lower included, the upper excluded. One matrix is
+    /// estimated per band.
     pub bands: Vec<(f64, f64)>,
-    /// Samples per second.
+    /// Sampling frequency in hertz.
     pub sfreq: f64,
-    /// The length of a window in samples. None stands for the smallest power of two of at least one
-    /// second, for a resolution of 1 Hz or better.
+    /// Length of a window in samples (default: the smallest power of two of at least one second,
+    /// which gives a resolution of 1 Hz or better).
     pub window_length: Option<usize>,
-    /// The taper.
+    /// Window function (default: Hann).
     pub window: Window,
-    /// The fraction of a window that overlaps with the next one, from 0 to below 1.
+    /// Fraction of a window that overlaps with the next one, in [0, 1) (default 0.5).
     pub overlap: f64,
-    /// How the recording is cut, for one matrix per segment and band instead of one per band: for
-    /// sources that differ in time or frequency. No window crosses the border of a segment.
+    /// Number or length of segments, for one matrix per segment and band (default: one matrix per
+    /// band). This separates sources that differ in their spectra or in their powers over time.
+    /// Windows do not cross the boundaries of segments.
     pub segment_length: Option<SegmentLength>,
-    /// Spans of samples that no window touches, in any order.
+    /// Spans of samples that are not used, in any order. Windows do not overlap with them.
     pub bad_spans: Vec<Range<usize>>,
 }
 
@@ -53,7 +55,8 @@ setters!(Bands {
 } optional { window_length: usize, segment_length: SegmentLength });
 
 impl Bands {
-    /// Bands of a recording of `rate` samples per second, in Hann windows that overlap by half.
+    /// Bands of a recording with sampling frequency `sfreq`, with Hann windows that overlap by
+    /// half.
     pub fn new(bands: Vec<(f64, f64)>, sfreq: f64) -> Self {
         Self {
             bands,
@@ -74,7 +77,7 @@ impl Bands {
         Self::try_even(from, to, count, sfreq).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`Bands::even`], with an error in place of a panic.
+    /// Like [`Bands::even`], but returns an error instead of panicking.
     ///
     /// # Errors
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -88,68 +91,68 @@ impl Bands {
         Ok(Self::new(bands.collect(), sfreq))
     }
 
-    /// The largest number of bands of equal width.
+    /// Maximum number of bands of equal width.
     pub const MAX_BANDS: usize = 1_000_000;
 
-    /// The samples of every segment; of the whole recording, if there is no cut.
+    /// The samples of every segment, or of the whole recording if there are no segments.
     pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
-        let Some(mut cut) = self.segment_length else {
+        let Some(mut segment_length) = self.segment_length else {
             return Ok(vec![usable_spans(samples, &self.bad_spans)?]);
         };
-        if cut == SegmentLength::Auto {
+        if segment_length == SegmentLength::Auto {
             // Enough windows for two coefficients per component in the narrowest band.
             let narrowest = self.bins()?.iter().map(Range::len).min().unwrap_or(1);
             let windows = components.div_ceil(narrowest);
             let length = self.length();
-            let further = (windows - 1).saturating_mul(step(length, self.overlap));
-            cut = SegmentLength::Length(length.saturating_add(further).min(samples));
+            let steps = (windows - 1).saturating_mul(step(length, self.overlap));
+            segment_length = SegmentLength::Length(length.saturating_add(steps).min(samples));
         }
         let segments = Segments::default()
-            .length(cut)
+            .length(segment_length)
             .bad_spans(self.bad_spans.clone());
         segments.sfreq(self.sfreq).pieces(samples, components)
     }
 
-    /// The length of a window.
+    /// Length of a window in samples.
     pub(super) fn length(&self) -> usize {
         let second = self.sfreq.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
         self.window_length.unwrap_or(second.next_power_of_two())
     }
 
-    /// The frequencies of each band, as multiples of rate / length.
+    /// The indices of the frequency bins of each band.
     pub(super) fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
-        let refused =
-            |setting, expected, value: &dyn Display| Err(invalid(setting, expected, value));
+        let error = |setting, expected, value: &dyn Display| Err(invalid(setting, expected, value));
         if !(self.sfreq.is_finite() && self.sfreq > 0.0) {
             let expected = "a positive number of samples per second";
-            return refused(Setting::Sfreq, expected, &self.sfreq);
+            return error(Setting::Sfreq, expected, &self.sfreq);
         }
         if !(0.0..1.0).contains(&self.overlap) {
-            return refused(Setting::Overlap, "at least 0 and below 1", &self.overlap);
+            return error(Setting::Overlap, "at least 0 and below 1", &self.overlap);
         }
         if self.bands.is_empty() {
-            return refused(Setting::Bands, "at least one pair of frequencies", &"none");
+            return error(Setting::Bands, "at least one pair of frequencies", &"none");
         }
         let length = self.length();
         if length == 0 {
-            return refused(Setting::WindowLength, "at least 1", &0);
+            return error(Setting::WindowLength, "at least 1", &0);
         }
         let (resolution, half) = (self.sfreq / length as f64, 0.5 * self.sfreq);
         let mut bins = Vec::new();
         for &(low, high) in &self.bands {
             let value = || format!("{low}-{high} Hz at {} samples per second", self.sfreq);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
-                let expected = "pairs of rising frequencies up to half the rate";
-                return refused(Setting::Bands, expected, &value());
+                let expected = "pairs of rising frequencies up to half the sampling frequency";
+                return error(Setting::Bands, expected, &value());
             }
-            // An edge at a frequency belongs to the band above it, in spite of rounding.
+            // The tolerance assigns a bin at an edge to the upper band in spite of rounding.
             let first = (low / resolution - 1e-9).ceil().max(0.0) as usize;
             let end = (high / resolution - 1e-9).ceil() as usize;
             let last = if high >= half { length / 2 + 1 } else { end };
             if first >= last {
                 let value = format!("{}, in windows of {length}", value());
-                let expected = "as wide as frequencies are apart, the rate divided by the length of the windows";
-                return refused(Setting::Bands, expected, &value);
+                let expected = "at least as wide as the frequency resolution, which is the sampling \
+                                frequency divided by the window length";
+                return error(Setting::Bands, expected, &value);
             }
             bins.push(first..last);
         }
@@ -157,7 +160,7 @@ impl Bands {
     }
 }
 
-/// The taper of a window.
+/// Window function of Welch's method.
 ///
 /// ```
 /// use codiag::signals::Window;
@@ -167,17 +170,17 @@ impl Bands {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Window {
-    /// ½ − ½ cos(2πt/N): little leakage from strong frequencies into others.
+    /// Hann window ½ − ½ cos(2πt/N), with low spectral leakage.
     #[default]
     Hann,
-    /// 0.54 − 0.46 cos(2πt/N).
+    /// Hamming window 0.54 − 0.46 cos(2πt/N).
     Hamming,
-    /// No taper.
+    /// Rectangular window: no taper.
     Rectangular,
 }
 
 impl Window {
-    /// All windows.
+    /// All window functions.
     pub const ALL: [Self; 3] = [Self::Hann, Self::Hamming, Self::Rectangular];
 
     /// The name used in Python and on the command line.
@@ -189,6 +192,7 @@ impl Window {
         }
     }
 
+    /// The values of the window function.
     fn taper(self, length: usize) -> Vec<f64> {
         let angle = |t: usize| std::f64::consts::TAU * t as f64 / length as f64;
         (0..length)
@@ -213,23 +217,23 @@ impl FromStr for Window {
     }
 }
 
-/// Windows of one length: their taper, and the plan of their transforms.
+/// Fourier transforms of tapered windows of one length.
 pub(super) struct Welch {
     pub length: usize,
     pub step: usize,
     taper: Vec<f64>,
-    /// √(2 / (N Σ w²)), with which the squares of all coefficients sum to the power. Divided by √2
+    /// √(2 / (N Σ w²)), such that the squared coefficients sum to the power. It is divided by √2
     /// for the frequencies without a negative counterpart.
     factor: f64,
     fft: Arc<dyn RealToComplex<f64>>,
     center: bool,
 }
 
-/// Memory for the transforms of one thread.
+/// Buffers for the transforms of one thread.
 pub(super) struct Scratch {
     time: Vec<f64>,
     pub frequency: Vec<Complex<f64>>,
-    rest: Vec<Complex<f64>>,
+    fft: Vec<Complex<f64>>,
 }
 
 impl Welch {
@@ -250,17 +254,18 @@ impl Welch {
         Scratch {
             time: self.fft.make_input_vec(),
             frequency: self.fft.make_output_vec(),
-            rest: self.fft.make_scratch_vec(),
+            fft: self.fft.make_scratch_vec(),
         }
     }
 
-    /// Where windows start within a span.
+    /// The first samples of the windows within a span.
     pub fn starts(&self, span: &Range<usize>) -> impl Iterator<Item = usize> + use<> {
         let end = (span.end + 1).saturating_sub(self.length);
         (span.start..end.max(span.start)).step_by(self.step)
     }
 
-    /// The coefficients of one window: |·|² is the power at a frequency and its negative.
+    /// Computes the Fourier coefficients of one window. Their squared modulus is the power at a
+    /// frequency and its negative.
     pub fn transform(&self, samples: &[f64], scratch: &mut Scratch) {
         let mean = if self.center {
             linalg::sum(samples) / samples.len() as f64
@@ -273,10 +278,10 @@ impl Welch {
         let Scratch {
             time,
             frequency,
-            rest,
+            fft,
         } = scratch;
-        // The lengths are those of the plan, so the transform cannot fail.
-        let _ = self.fft.process_with_scratch(time, frequency, rest);
+        // The buffers have the lengths of the plan, so that the transform cannot fail.
+        let _ = self.fft.process_with_scratch(time, frequency, fft);
         frequency.iter_mut().for_each(|x| *x *= self.factor);
         let unpaired = std::f64::consts::FRAC_1_SQRT_2;
         frequency[0] *= unpaired;
@@ -286,36 +291,38 @@ impl Welch {
     }
 }
 
-/// The power spectral density of a signal, from [`spectrum`].
+/// Power spectral density of a signal, estimated by [`spectrum`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Spectrum {
-    /// Hertz.
+    /// Frequencies in hertz.
     pub frequencies: Vec<f64>,
-    /// The power at each frequency, per hertz.
+    /// Power per hertz at each frequency.
     pub density: Vec<f64>,
 }
 
-/// The spectrum of one signal by Welch's method: Hann windows of `window_length` samples (or of
-/// all, if there are fewer), which overlap by half, each minus its mean.
+/// Estimates the power spectral density of a signal by Welch's method, with Hann windows of
+/// `window_length` samples (at most the length of the signal) that overlap by half. The mean of
+/// each window is subtracted.
 ///
 /// ```
-/// // 10 Hz at 100 samples per second.
+/// // A sine of 10 Hz at 100 samples per second.
 /// let tone: Vec<f64> = (0..1000).map(|t| (0.6283185307179586 * t as f64).sin()).collect();
 /// let spectrum = codiag::signals::spectrum(&tone, 100.0, 200);
-/// let peak = (0..101).max_by(|a, b| spectrum.density[*a].total_cmp(&spectrum.density[*b])).unwrap();
+/// let density = &spectrum.density;
+/// let peak = (0..101).max_by(|a, b| density[*a].total_cmp(&density[*b])).unwrap();
 /// assert_eq!(spectrum.frequencies[peak], 10.0);
 /// ```
 ///
 /// # Panics
 /// If there are no samples.
-pub fn spectrum(signal: &[f64], rate: f64, window_length: usize) -> Spectrum {
+pub fn spectrum(signal: &[f64], sfreq: f64, window_length: usize) -> Spectrum {
     let length = window_length.clamp(1, signal.len());
     let welch = Welch::new(length, Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();
     let mut density = vec![0.0; length / 2 + 1];
     let starts: Vec<usize> = welch.starts(&(0..signal.len())).collect();
-    let resolution = rate / length as f64;
+    let resolution = sfreq / length as f64;
     for start in &starts {
         welch.transform(&signal[*start..start + length], &mut scratch);
         for (sum, x) in density.iter_mut().zip(&scratch.frequency) {

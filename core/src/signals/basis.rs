@@ -1,4 +1,5 @@
-//! The coordinates in which a recording is separated: channels, principal or whitened components.
+//! Coordinates in which a recording is separated: channels, principal components or whitened
+//! components.
 
 use super::reader::Coordinates;
 use super::{Scale, invalid};
@@ -7,17 +8,18 @@ use crate::error::Setting;
 use crate::linalg::{self, Matrix};
 use crate::{Error, Rank, Reduction};
 
-/// Number of principal components of a recording that are separated.
+/// Number of components to separate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Components {
-    /// All channels, or the rank of the recording if that is less, as after an average reference or
-    /// a projection.
+    /// The rank of the recording. It is the number of channels, or less after an average reference
+    /// or a projection.
     #[default]
     All,
-    /// This many.
+    /// The given number of leading principal components.
     Count(usize),
-    /// The fewest that have at least this fraction of the variance.
+    /// The smallest number of leading principal components with at least the given fraction of the
+    /// variance.
     VarianceFraction(f64),
 }
 
@@ -33,17 +35,19 @@ impl Components {
 
 /// The coordinates of a separation, and the covariance from which they were computed.
 pub(super) struct Basis {
-    /// The mean covariance, in the recording's units.
+    /// The mean covariance in the units of the recording.
     mean: Matrix,
-    /// The factors of the channels; None if all are 1.
+    /// The scale factors of the channels; None if all are 1.
     scale: Option<Vec<f64>>,
+    /// The filters and patterns of the coordinates; None if they are the channels.
     pub reduction: Option<Reduction>,
-    /// The fraction of the variance in these coordinates.
+    /// Fraction of the variance in these coordinates.
     pub explained_variance_ratio_total: f64,
 }
 
 impl Basis {
-    /// The coordinates for a recording of this covariance; if `whitened`, white ones to be rotated.
+    /// Computes the coordinates for a recording with mean covariance `mean`. If `whitened`, they
+    /// are white, for a separation by rotations.
     pub fn new(
         mean: Matrix,
         scale: &Scale,
@@ -79,26 +83,27 @@ impl Basis {
         }
     }
 
-    /// ‖S a‖² times the mean power of each source, divided by tr(S C S), for the factors S.
+    /// ‖S a‖² times the mean power of each source, divided by tr(S C S), for the scale factors S.
     pub fn explained_variance_ratio(&self, patterns: &Matrix, mean_powers: &[f64]) -> Vec<f64> {
         let factor = |c: usize| self.scale.as_ref().map_or(1.0, |s| s[c]);
         let p = self.mean.rows();
         let total: f64 = (0..p).map(|c| self.mean[(c, c)] * factor(c).powi(2)).sum();
-        let share = |(k, power): (usize, &f64)| {
+        let ratio = |(k, power): (usize, &f64)| {
             let square: f64 = (0..p).map(|c| (patterns[(c, k)] * factor(c)).powi(2)).sum();
             square * power / total
         };
-        mean_powers.iter().enumerate().map(share).collect()
+        mean_powers.iter().enumerate().map(ratio).collect()
     }
 
-    /// The factor of each channel.
+    /// The scale factor of each channel.
     pub fn factors(&self) -> Vec<f64> {
         let ones = || vec![1.0; self.mean.rows()];
         self.scale.clone().unwrap_or_else(ones)
     }
 
-    /// The rotation of the whitened components nearest to some filters, which may be of another
-    /// recording. Invalid filters are returned as they are, for the solver to reject.
+    /// The filters whose rotation of the whitened components is nearest to that of the given
+    /// filters, which may come from another recording. Invalid filters are returned unchanged; the
+    /// solver rejects them.
     pub fn nearest_rotation(&self, filters: &Matrix) -> Result<Matrix, Error> {
         let Some(whitening) = &self.reduction else {
             return Ok(filters.clone());
@@ -128,8 +133,8 @@ impl Basis {
     }
 }
 
-/// The coordinates in which a recording of this covariance is separated (None: the channels, unless
-/// `whitened`), and the fraction of its variance in them.
+/// Computes the coordinates in which a recording is separated (None: the channels, unless
+/// `whitened`) and the fraction of the variance in them.
 fn reduce(
     covariance: &Matrix,
     scale: Option<&[f64]>,
@@ -137,26 +142,27 @@ fn reduce(
     whitened: bool,
 ) -> Result<(Option<Reduction>, f64), Error> {
     let p = covariance.rows();
-    let refused = |expected, value: String| Err(invalid(Setting::Components, expected, value));
+    let error = |expected, value: String| Err(invalid(Setting::Components, expected, value));
     if (0..p).all(|a| covariance[(a, a)] == 0.0) {
         return Err(Error::Constant);
     }
     match components {
         Components::Count(r) if r == 0 || r > p => {
-            return refused("a number from 1 to that of the channels", r.to_string());
+            let value = format!("{r} for {p} channels");
+            return error("from 1 to the number of channels", value);
         }
-        Components::VarianceFraction(share) if !(share > 0.0 && share <= 1.0) => {
-            return refused("a share above 0 and at most 1", share.to_string());
+        Components::VarianceFraction(fraction) if !(fraction > 0.0 && fraction <= 1.0) => {
+            return error("a fraction above 0 and at most 1", fraction.to_string());
         }
         Components::All => {
-            // The rank of the correlations does not depend on units.
-            let range = Reduction::of_mean(covariance, Rank::Auto)?;
-            let kept = if whitened || range.rank() < p {
-                Some(range)
+            // The rank is determined from the correlations, which do not depend on units.
+            let full_rank = Reduction::of_mean(covariance, Rank::Auto)?;
+            let reduction = if whitened || full_rank.rank() < p {
+                Some(full_rank)
             } else {
                 scale.map(diagonal)
             };
-            return Ok((kept, 1.0));
+            return Ok((reduction, 1.0));
         }
         _ => {}
     }
@@ -168,34 +174,35 @@ fn reduce(
     let smallest = RANK_TOLERANCE * values[p - 1];
     let rank = values.iter().filter(|v| **v > smallest).count();
     let leading = |k: usize| p - 1 - k;
-    let share = |r: usize| values[p - r..].iter().rev().sum::<f64>() / total;
+    let fraction = |r: usize| values[p - r..].iter().rev().sum::<f64>() / total;
     let r = match components {
         Components::Count(r) if r > rank => {
             let value = format!("{r} for rank {rank}");
-            return refused("at most the rank of the recording", value);
+            return error("at most the rank of the recording", value);
         }
         Components::Count(r) => r,
-        Components::VarianceFraction(wanted) => {
-            (1..rank).find(|&r| share(r) >= wanted).unwrap_or(rank)
+        Components::VarianceFraction(target) => {
+            (1..rank).find(|&r| fraction(r) >= target).unwrap_or(rank)
         }
         Components::All => rank,
     };
     let root = |k: usize| values[leading(k)].sqrt();
     let filters = Matrix::from_fn(r, p, |k, c| vectors[(leading(k), c)] * factor(c) / root(k));
     let patterns = Matrix::from_fn(p, r, |c, k| vectors[(leading(k), c)] / factor(c) * root(k));
-    Ok((Some(Reduction::new(filters, patterns)), share(r)))
+    Ok((Some(Reduction::new(filters, patterns)), fraction(r)))
 }
 
-/// Coordinates in which a recording of this covariance is white.
+/// Computes coordinates in which a recording of this covariance is white.
 pub(super) fn whiten(
     covariance: &Matrix,
     scale: Option<&[f64]>,
     components: Components,
 ) -> Result<Reduction, Error> {
     let (reduction, _) = reduce(covariance, scale, components, true)?;
-    Ok(reduction.expect("white coordinates are not the channels"))
+    Ok(reduction.expect("whitening always needs a reduction"))
 }
 
+/// Coordinates that only scale the channels.
 fn diagonal(scale: &[f64]) -> Reduction {
     let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
     Reduction::new(Matrix::diagonal(scale), Matrix::diagonal(&inverse))

@@ -1,10 +1,10 @@
-//! Bayesian bootstrap over blocks of time (Rubin 1981): how reproducible sources are whose matrices
-//! are all estimated from the whole recording.
+//! Bayesian bootstrap over blocks of time (Rubin 1981). It estimates the stability of sources if
+//! all matrices are estimated from the whole recording.
 //!
-//! Lagged covariances, cumulants and cospectra are means over time. The sums behind them are kept
-//! for each block of time, and a resample weights the blocks by independent exponential random
-//! numbers. No block has weight zero, so that positive definite matrices remain so. A whitened
-//! recording is whitened again by the covariance of the resample.
+//! Lagged covariances, cumulants and cospectra are means over time. Their sums are stored for each
+//! block of time, and a resample weights the blocks by independent exponential random numbers. No
+//! block has weight zero, so that positive definite matrices remain positive definite. If the
+//! recording is whitened, the resample is whitened by its own covariance.
 
 use super::cospectra::SpectraEstimator;
 use super::covariance::Covariances;
@@ -22,40 +22,42 @@ use crate::{
     Criterion, Diagonalization, Error, MatrixSet, Memory, SetOptions, Settings, diagonalize_with,
 };
 
-/// Number of blocks, unless their sums exceed [`MAX_NUMBERS`].
+/// Maximum number of blocks, which is used unless the sums exceed [`MAX_TOTAL_LEN`].
 const MAX_BLOCKS: usize = 30;
-/// The smallest number of blocks, if there are samples for them.
+/// Minimum number of blocks, if there are enough samples.
 const MIN_BLOCKS: usize = 8;
-/// Total size of the sums above which there are fewer blocks.
-const MAX_NUMBERS: usize = 1 << 25;
+/// Maximum total length of the sums, with at least [`MIN_BLOCKS`] blocks.
+const MAX_TOTAL_LEN: usize = 1 << 25;
 
-/// Number of blocks whose sums have this many numbers each.
-fn number_of_blocks(numbers: usize) -> usize {
-    (MAX_NUMBERS / numbers.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS)
+/// Number of blocks if the sums of a block have length `block_len`.
+fn number_of_blocks(block_len: usize) -> usize {
+    (MAX_TOTAL_LEN / block_len.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS)
 }
 
-/// The sums of every block of time.
+/// The sums of each block of time.
 pub(super) enum Blocks {
     /// The blocks of each set of pieces, and the number of lags.
     Lags(Vec<Vec<LagSums>>, usize),
     /// The blocks of the whole recording.
     Cumulants(Vec<MomentSums>),
-    /// The cospectra of all blocks, their numbers of windows, and the amounts of shrinkage.
+    /// The cospectra of all blocks, the number of windows of each block, and the amounts of
+    /// shrinkage.
     Spectra(Covariances, Vec<usize>, Vec<f64>),
 }
 
-/// Fourth moments, second moments, and the number of samples of one block.
+/// The fourth moments, second moments and number of samples of a block.
 type MomentSums = (FourthMoments, Matrix, f64);
 
-/// Sums and numbers of products of one block at lag 0 and all others, as lower triangles.
+/// The sums of products of a block at lag 0 and all other lags, as packed lower triangles, and the
+/// numbers of products.
 pub(super) struct LagSums {
     sums: Vec<f64>,
     products: Vec<f64>,
 }
 
 impl Blocks {
-    /// Blocks of lagged covariances, in the reader's coordinates.
-    pub fn of_lags(
+    /// Blocks of lagged covariances in the coordinates of the reader.
+    pub fn from_lags(
         centered: &Centered<'_>,
         lags: &[usize],
         threads: Option<usize>,
@@ -72,7 +74,7 @@ impl Blocks {
         numbers.check(what, |_| MemoryRemedy::None)?;
         let mut all = Vec::new();
         for blocks in centered.blocks(count) {
-            let mut of_set = Vec::new();
+            let mut set_blocks = Vec::new();
             for spans in blocks {
                 let mut full = vec![0.0; lags.len() * p * p];
                 add_products(centered, &spans, &lags, largest, threads, &mut full)?;
@@ -83,18 +85,18 @@ impl Blocks {
                 });
                 let products =
                     |lag: &usize| spans.iter().map(|s| s.products(*lag)).sum::<usize>() as f64;
-                of_set.push(LagSums {
+                set_blocks.push(LagSums {
                     sums: packed.collect(),
                     products: lags.iter().map(products).collect(),
                 });
             }
-            all.push(of_set);
+            all.push(set_blocks);
         }
         Ok(Self::Lags(all, lags.len()))
     }
 
-    /// Blocks of fourth-order cumulants, in the reader's coordinates.
-    pub fn of_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    /// Blocks of fourth-order cumulants in the coordinates of the reader.
+    pub fn from_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
         let p = centered.dimension();
         let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
         cumulants::check_memory("the stability of JADE", p, |p| {
@@ -112,9 +114,9 @@ impl Blocks {
         Ok(Self::Cumulants(all))
     }
 
-    /// Blocks of cospectra of the whole recording, in the reader's coordinates, with these amounts
-    /// of shrinkage. Regroups the windows of the estimator.
-    pub fn of_spectra(
+    /// Blocks of cospectra of the whole recording in the coordinates of the reader, with the given
+    /// amounts of shrinkage. Regroups the windows of the estimator.
+    pub fn from_spectra(
         estimator: &mut SpectraEstimator<'_>,
         amounts: &[f64],
     ) -> Result<Self, Error> {
@@ -124,7 +126,7 @@ impl Blocks {
         Ok(Self::Spectra(spectra, windows, amounts.to_vec()))
     }
 
-    /// Number of blocks that are weighted against each other, of every set.
+    /// Number of blocks of each set.
     fn sizes(&self) -> Vec<usize> {
         match self {
             Self::Lags(sets, _) => sets.iter().map(Vec::len).collect(),
@@ -133,7 +135,7 @@ impl Blocks {
         }
     }
 
-    /// The matrices of a resample, from the weights of the blocks of each set.
+    /// The matrices of a resample with the given weights of the blocks of each set.
     fn resampled(&self, weights: &[Vec<f64>]) -> Result<Resampled, Error> {
         match self {
             Self::Lags(sets, lags) => Resampled::lagged(sets, *lags, weights),
@@ -144,12 +146,12 @@ impl Blocks {
         }
     }
 
-    /// Adds the stability over bootstrap resamples to a result.
-    pub fn assess(
+    /// Estimates the stability by bootstrap resamples, and adds it to a result.
+    pub fn add_stability(
         &self,
         set: &MatrixSet,
         settings: &Settings,
-        answer: &mut Diagonalization,
+        result: &mut Diagonalization,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
         let sizes = self.sizes();
@@ -157,17 +159,17 @@ impl Blocks {
             return Ok(()); // All resamples of a single block are equal.
         }
         let summary = set.summary();
-        let b = summary.to_reduced(&answer.b);
+        let b = summary.to_reduced(&result.b);
         let reference = Outputs::of(summary, &b);
         let draws = draws(&sizes, settings.n_resamples);
         let options = SetOptions::default().criterion(set.criterion()).n_jobs(1);
         let p = set.dimension();
         let work = draws.len() * set.len() * p * p * p;
-        add_trials(answer, settings, draws.len(), observer, |settings, seen| {
+        add_trials(result, settings, draws.len(), observer, |settings, seen| {
             let solve = |k: usize, observer: &mut dyn Observer| -> Result<Resample, Error> {
                 let Resampled { matrices, whitener } = self.resampled(&draws[k])?;
                 let resampled = matrices.set(&options)?;
-                // Rotations start at the rotation itself.
+                // A rotation needs no conversion to the coordinates of the resample.
                 let start = match &whitener {
                     Some(whitener) if set.criterion() == Criterion::LeastSquares => {
                         linalg::product(&b, &whitener.inverse)
@@ -185,27 +187,34 @@ impl Blocks {
                     diagonalization,
                 })
             };
-            let each = match self {
+            let memory_per_solve = match self {
                 Self::Cumulants(_) => cumulants::memory_of_resample(p),
                 _ => needs::of_blocks::<f64>(set.len(), p)
                     .times(3)
                     .plus(needs::of_solve::<f64>(set.len(), p)),
             };
-            solve_all(draws.len(), work, each, set.threads(), &solve, seen)
+            solve_all(
+                draws.len(),
+                work,
+                memory_per_solve,
+                set.threads(),
+                &solve,
+                seen,
+            )
         })
     }
 }
 
-/// Random weights of the blocks, of mean 1 in each set, from a fixed seed.
+/// Random weights of the blocks from a fixed seed, with mean 1 in each set.
 fn draws(sizes: &[usize], count: usize) -> Vec<Vec<Vec<f64>>> {
     let mut random = SplitMix::new(0x424C_4F43);
-    let mut of_set = |size: &usize| {
-        let drawn: Vec<f64> = (0..*size).map(|_| -(0.5 - random.next()).ln()).collect();
-        let mean = drawn.iter().sum::<f64>() / *size as f64;
-        drawn.into_iter().map(|x| x / mean).collect()
+    let mut set_weights = |size: &usize| {
+        let exponential: Vec<f64> = (0..*size).map(|_| -(0.5 - random.next()).ln()).collect();
+        let mean = exponential.iter().sum::<f64>() / *size as f64;
+        exponential.into_iter().map(|x| x / mean).collect()
     };
     (0..count)
-        .map(|_| sizes.iter().map(&mut of_set).collect())
+        .map(|_| sizes.iter().map(&mut set_weights).collect())
         .collect()
 }
 
@@ -215,14 +224,14 @@ struct Resampled {
     whitener: Option<Whitener>,
 }
 
-/// W = C^(−½), and its inverse.
+/// The whitener W = C^(−½) and its inverse.
 struct Whitener {
     w: Matrix,
     inverse: Matrix,
 }
 
 impl Resampled {
-    /// The lagged covariances of each set.
+    /// A resample of the lagged covariances of each set.
     fn lagged(sets: &[Vec<LagSums>], lags: usize, weights: &[Vec<f64>]) -> Result<Self, Error> {
         let length = sets[0][0].sums.len() / lags;
         let triangle = Triangle::of_len(length);
@@ -254,38 +263,42 @@ impl Resampled {
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// The fourth-order cumulants.
+    /// A resample of the fourth-order cumulants.
     fn fourth_order(blocks: &[MomentSums], weights: &[f64]) -> Result<Self, Error> {
-        let samples: f64 = blocks.iter().zip(weights).map(|(own, w)| own.2 * w).sum();
+        let samples: f64 = blocks
+            .iter()
+            .zip(weights)
+            .map(|(block, w)| block.2 * w)
+            .sum();
         let mut fourth = blocks[0].0.clone();
         fourth.scale(weights[0] / samples);
         let p = blocks[0].1.rows();
         let mut second = vec![0.0; p * p];
-        for (k, (own, weight)) in blocks.iter().zip(weights).enumerate() {
+        for (k, (block, weight)) in blocks.iter().zip(weights).enumerate() {
             if k > 0 {
-                fourth.add(weight / samples, &own.0);
+                fourth.add(weight / samples, &block.0);
             }
-            linalg::add_multiple(&mut second, weight / samples, own.1.as_slice());
+            linalg::add_multiple(&mut second, weight / samples, block.1.as_slice());
         }
         let second = Matrix::from_rows(p, p, second);
         let whitener = Whitener::new(&second)?;
-        let cumulants = cumulants::of_moments(&fourth, &second);
+        let cumulants = cumulants::from_moments(&fourth, &second);
         let matrices = cumulants::transformed(cumulants, &whitener.w);
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// Whitened matrices, made symmetric in spite of rounding.
+    /// A resample with whitened matrices, which are made exactly symmetric.
     fn whitened(mut matrices: Covariances, whitener: Whitener) -> Self {
         let p = matrices.p;
-        let each = matrices.data.chunks_exact_mut((p * p).max(1));
-        each.for_each(|matrix| symmetrize(matrix, p, 1.0));
+        let rows = matrices.data.chunks_exact_mut((p * p).max(1));
+        rows.for_each(|matrix| symmetrize(matrix, p, 1.0));
         Self {
             matrices,
             whitener: Some(whitener),
         }
     }
 
-    /// The cospectra.
+    /// A resample of the cospectra.
     fn spectral(
         spectra: &Covariances,
         windows: &[usize],
@@ -293,11 +306,12 @@ impl Resampled {
         weights: &[f64],
     ) -> Self {
         let (p, bands) = (spectra.p, shrinkages.len());
-        let shares = || windows.iter().zip(weights).map(|(n, w)| *n as f64 * w);
-        let total: f64 = shares().sum();
+        let block_weights = || windows.iter().zip(weights).map(|(n, w)| *n as f64 * w);
+        let total: f64 = block_weights().sum();
         let mut data = vec![0.0; bands * p * p];
-        for (block, share) in spectra.data.chunks_exact(bands * p * p).zip(shares()) {
-            linalg::add_multiple(&mut data, share / total, block);
+        let blocks = spectra.data.chunks_exact(bands * p * p);
+        for (block, weight) in blocks.zip(block_weights()) {
+            linalg::add_multiple(&mut data, weight / total, block);
         }
         for (matrix, amount) in data.chunks_exact_mut(p * p).zip(shrinkages) {
             Shrinkage::Fixed(*amount).apply(matrix, p, 0, 0.0);
@@ -310,19 +324,19 @@ impl Resampled {
 }
 
 impl Whitener {
-    /// C^(−½) and C^½: of all whiteners the one nearest to the identity.
+    /// Computes C^(−½), which is the symmetric whitener, and C^½.
     fn new(covariance: &Matrix) -> Result<Self, Error> {
         let p = covariance.rows();
         let (values, vectors) = linalg::symmetric_eigen(covariance).ok_or(Error::NoEigenvalues)?;
-        let least = f64::EPSILON * values[p - 1];
-        let root = |power: f64| {
-            let value = |a: usize| values[a].max(least).powf(power);
+        let floor = f64::EPSILON * values[p - 1];
+        let power = |exponent: f64| {
+            let value = |a: usize| values[a].max(floor).powf(exponent);
             let scaled = Matrix::from_fn(p, p, |a, c| value(a) * vectors[(a, c)]);
             linalg::product(&vectors.transpose(), &scaled)
         };
         Ok(Self {
-            w: root(-0.5),
-            inverse: root(0.5),
+            w: power(-0.5),
+            inverse: power(0.5),
         })
     }
 }

@@ -11,25 +11,26 @@ use crate::linalg::{self, Matrix, Scalar, c64, scalars};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// The cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies, averaged over
-/// all windows and scaled such that the diagonal is each channel's power in the band. The cospectra
-/// of bands that cover all frequencies sum to the covariance of the tapered windows. With
-/// [segments](Bands#structfield.cut) there is one for each segment and band, segment after segment.
+/// Estimates the cospectrum of each band: the real part of Σ_f x̂_f x̂_fᴴ over its frequencies,
+/// averaged over all windows and scaled such that the diagonal is the power of each channel in the
+/// band. The cospectra of bands that cover all frequencies sum to the covariance of the tapered
+/// windows. With [segments](Bands#structfield.segment_length) there is one matrix for each segment
+/// and band, sorted by segment, then by band.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cospectra, simulate};
 ///
-/// let made = simulate::voices(2, 3.0, 0); // two microphones, 8000 samples per second
-/// let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
-/// let bands = Bands::even(0.0, 4000.0, 10, made.rate);
-/// let found = cospectra(&recording, &bands, &CovarianceOptions::default())?;
-/// assert_eq!((found.n, found.p), (10, 2));
+/// let simulated = simulate::voices(2, 3.0, 0); // two microphones, 8000 samples per second
+/// let recording = RecordingView::new(&simulated.data, simulated.channels, simulated.samples)?;
+/// let bands = Bands::even(0.0, 4000.0, 10, simulated.sfreq);
+/// let spectra = cospectra(&recording, &bands, &CovarianceOptions::default())?;
+/// assert_eq!((spectra.n, spectra.p), (10, 2));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// If a band contains no frequency or too few, no window fits into the recording, a sample is not
-/// finite, or an option is out of its range.
+/// If a band contains too few frequencies, no window fits into the recording, a sample is not
+/// finite, or an option is out of range.
 pub fn cospectra(
     recording: &dyn Recording,
     bands: &Bands,
@@ -38,28 +39,28 @@ pub fn cospectra(
     spectra(recording, bands, options)
 }
 
-/// The cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its frequencies,
-/// averaged over all windows and scaled such that the diagonal is each channel's power in the band.
-/// Its real part is the [cospectrum](cospectra); its imaginary part shows delays between channels:
-/// a delay by τ is a phase of −2πfτ.
+/// Estimates the cross-spectrum of each band: the Hermitian matrix Σ_f x̂_f x̂_fᴴ over its
+/// frequencies, averaged over all windows and scaled such that the diagonal is the power of each
+/// channel in the band. Its real part is the [cospectrum](cospectra). Its imaginary part shows
+/// delays between channels: a delay by τ is a phase of −2πfτ.
 ///
 /// ```
 /// use codiag::signals::{Bands, CovarianceOptions, RecordingView, cross_spectra};
 ///
-/// // The second sensor receives a tone of 25 Hz a quarter of a period after the first.
+/// // A cosine of 25 Hz, which the second sensor receives a quarter of a period later.
 /// let angle = |t: i32| std::f64::consts::TAU * 25.0 * f64::from(t) / 200.0;
 /// let wave = |delay: i32| (0..400).map(move |t| angle(t - delay).cos());
 /// let data: Vec<f64> = wave(0).chain(wave(2)).collect();
 /// let recording = RecordingView::new(&data, 2, 400)?;
 /// let bands = Bands::new(vec![(20.0, 30.0)], 200.0);
-/// let found = cross_spectra(&recording, &bands, &CovarianceOptions::default())?;
-/// let phase = found.data[2].arg(); // of entry (1, 0)
+/// let spectra = cross_spectra(&recording, &bands, &CovarianceOptions::default())?;
+/// let phase = spectra.data[2].arg(); // entry (1, 0)
 /// assert!((phase + std::f64::consts::FRAC_PI_2).abs() < 1e-6);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// Those of [`cospectra`].
+/// The errors of [`cospectra`].
 pub fn cross_spectra(
     recording: &dyn Recording,
     bands: &Bands,
@@ -94,7 +95,7 @@ pub(super) struct SpectraEstimator<'a> {
     bands: &'a Bands,
     bins: Vec<Range<usize>>,
     welch: Welch,
-    /// The first samples of the windows of each segment, one list for each span without a gap.
+    /// The first samples of the windows of each segment, one list per contiguous span.
     segments: Vec<Vec<Vec<usize>>>,
     workers: Workers,
 }
@@ -129,13 +130,13 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// The number of windows of each segment.
+    /// Number of windows of each segment.
     fn windows(&self) -> impl Iterator<Item = usize> {
         let segments = self.segments.iter();
         segments.map(|starts| starts.iter().map(Vec::len).sum())
     }
 
-    /// Fails if a band has fewer Fourier coefficients than it needs to be positive definite.
+    /// Fails if a band has too few Fourier coefficients for a positive definite matrix.
     pub fn check_samples<T: Scalar>(
         &self,
         dimension: usize,
@@ -159,7 +160,7 @@ impl<'a> SpectraEstimator<'a> {
         Ok(())
     }
 
-    /// The spectra in the reader's coordinates.
+    /// The spectra in the coordinates of the reader.
     pub fn estimate<T: Scalar>(&self, shrinkage: Shrinkage) -> Result<Covariances<T>, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
@@ -167,9 +168,9 @@ impl<'a> SpectraEstimator<'a> {
         let of_matrix = self.windows().flat_map(of_segment);
         let matrices = data.chunks_exact_mut(p * p).zip(of_matrix.zip(fourths));
         let shrinkages = matrices.map(|(matrix, ((windows, bins), fourth))| {
-            // A spectrum is the mean of m x̂ x̂ᴴ over the windows and their m columns x̂, so that
-            // √m x̂ are its samples: one column per frequency, or two if real and imaginary parts
-            // are apart.
+            // A spectrum is the mean of m x̂ x̂ᴴ over all windows and the m columns x̂ of each, so
+            // that its samples are √m x̂. A cross-spectrum has one column per frequency; a
+            // cospectrum has two, the real and the imaginary part.
             let width = 2 * bins.len() / T::PLANES;
             let samples = windows * width;
             shrinkage.apply(matrix, p, samples, fourth * (width * width) as f64)
@@ -182,7 +183,8 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Replaces the segments by groups of consecutive windows; returns the sizes of the groups.
+    /// Replaces the segments by groups of consecutive windows. Returns the number of windows of
+    /// each group.
     pub fn regroup(&mut self, groups: usize) -> Vec<usize> {
         let spans = self.segments.iter().flatten().enumerate();
         let all: Vec<(usize, usize)> = spans
@@ -190,10 +192,10 @@ impl<'a> SpectraEstimator<'a> {
             .collect();
         let groups = groups.clamp(1, all.len());
         let group = |k: usize| {
-            let own = &all[k * all.len() / groups..(k + 1) * all.len() / groups];
+            let members = &all[k * all.len() / groups..(k + 1) * all.len() / groups];
             // The windows of one span are read together.
-            let spans = own.chunk_by(|x, y| x.0 == y.0);
-            let starts = spans.map(|own| own.iter().map(|(_, start)| *start).collect());
+            let spans = members.chunk_by(|x, y| x.0 == y.0);
+            let starts = spans.map(|span| span.iter().map(|(_, start)| *start).collect());
             starts.collect()
         };
         self.segments = (0..groups).map(group).collect();
@@ -206,13 +208,17 @@ impl<'a> SpectraEstimator<'a> {
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all bands, segment after segment, or their mean if `merged`; and Σ ‖x̂‖⁴ of
-    /// each if `fourth`.
+    /// The spectra of all segments and bands, or their mean if `merged`. Also returns Σ ‖x̂‖⁴ of
+    /// each spectrum if `fourth`.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
-        // A coefficient is one complex column, or two real ones.
-        let each = 2 / T::PLANES;
-        let widths: Vec<usize> = self.bins.iter().map(|bins| each * bins.len()).collect();
+        // A coefficient is one complex column or two real columns.
+        let columns_per_bin = 2 / T::PLANES;
+        let widths: Vec<usize> = self
+            .bins
+            .iter()
+            .map(|bins| columns_per_bin * bins.len())
+            .collect();
         let width: usize = widths.iter().sum();
         let matrices = self.segments.len() * self.bins.len();
         let (outputs, bands) = if merged {
@@ -252,16 +258,16 @@ impl<'a> SpectraEstimator<'a> {
             let outputs = sums.chunks_exact_mut(p * p).zip(&mut fourths);
             let outputs = outputs.skip(first_matrix).take(bands);
             for (matrix, (sum, fourths)) in outputs.enumerate() {
-                let own = if merged { width } else { widths[matrix] } * count;
-                jobs.push((at..at + own, sum, fourths));
-                at += own;
+                let len = if merged { width } else { widths[matrix] } * count;
+                jobs.push((at..at + len, sum, fourths));
+                at += len;
             }
             let stride = width * count;
-            self.workers.each(&mut jobs, |(own, sum, fourths)| {
-                linalg::add_gram(sum, p, factor, &columns[own.start..], stride, own.len());
+            self.workers.each(&mut jobs, |(range, sum, fourths)| {
+                linalg::add_gram(sum, p, factor, &columns[range.start..], stride, range.len());
                 if fourth {
-                    let rows = columns.chunks_exact(stride).map(|row| &row[own.clone()]);
-                    **fourths += fourth_powers(rows, own.len());
+                    let rows = columns.chunks_exact(stride).map(|row| &row[range.clone()]);
+                    **fourths += fourth_powers(rows, range.len());
                 }
             });
         }
@@ -273,31 +279,30 @@ impl<'a> SpectraEstimator<'a> {
         Ok((sums, fourths))
     }
 
-    /// Fails if this number of matrices and the coefficients of one batch do not fit into memory.
+    /// Fails if `matrices` matrices and the coefficients of one batch do not fit into memory.
     fn check_memory<T: Scalar>(&self, matrices: usize, width: usize) -> Result<(), Error> {
         let p = self.reader.dimension();
         let at_once = self.batch().min(self.windows().max().unwrap_or(0));
         let coefficients = Memory::of_numbers(&[p, T::PLANES, width, at_once]);
         let memory =
             |count: usize| coefficients.plus(Memory::of_numbers(&[T::PLANES, count, p, p]));
-        let each = self.segments.len();
+        let segments = self.segments.len();
         memory(matrices).check(
             || format!("a set of {matrices} spectra of {p} x {p}"),
             |available| {
-                let bands = |bands: usize| memory(bands.saturating_mul(each));
+                let bands = |bands: usize| memory(bands.saturating_mul(segments));
                 MemoryRemedy::largest(Setting::Bands, self.bins.len(), available, bands)
             },
         )
     }
 
-    /// Number of windows that are transformed at once: about eight megabytes.
+    /// Number of windows per batch, about eight megabytes.
     fn batch(&self) -> usize {
         let samples = (1 << 20) / self.reader.recording.channels();
         (samples.saturating_sub(self.welch.length) / self.welch.step).clamp(1, 64)
     }
 
-    /// Writes the coefficients of some windows of one channel: band after band, and within a band
-    /// window after window.
+    /// Writes the coefficients of the windows of one channel, sorted by band, then by window.
     fn transform(&self, samples: &[f64], starts: &[usize], out: &mut [f64]) {
         let mut scratch = self.welch.scratch();
         for (w, start) in starts.iter().enumerate() {
@@ -306,9 +311,9 @@ impl<'a> SpectraEstimator<'a> {
             let mut at = 0;
             for bins in &self.bins {
                 let width = 2 * bins.len();
-                let own = &mut out[at + w * width..][..width];
+                let out_window = &mut out[at + w * width..][..width];
                 let frequencies = &scratch.frequency[bins.clone()];
-                for (out, x) in own.chunks_exact_mut(2).zip(frequencies) {
+                for (out, x) in out_window.chunks_exact_mut(2).zip(frequencies) {
                     (out[0], out[1]) = (x.re, x.im);
                 }
                 at += width * starts.len();
@@ -317,9 +322,10 @@ impl<'a> SpectraEstimator<'a> {
     }
 }
 
-/// Fails if a window does not fit into a span of every segment, or its transform into memory.
+/// Fails if a window does not fit into a span of every segment, or if its transform does not fit
+/// into memory.
 fn check_length(length: usize, pieces: &[Spans]) -> Result<(), Error> {
-    // The taper, a window, its transform, and the scratch of a transform of any length.
+    // For the taper, a window, its transform, and scratch memory.
     const NUMBERS_PER_SAMPLE: usize = 16;
     for spans in pieces {
         let longest = spans.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
@@ -340,12 +346,12 @@ fn check_length(length: usize, pieces: &[Spans]) -> Result<(), Error> {
     )
 }
 
-/// The number of columns of a window in a band that do not vanish: each adds one to the rank.
+/// Number of nonzero columns of a window in a band. Each adds one to the rank of the spectrum.
 fn columns<T: Scalar>(bins: &Range<usize>, length: usize) -> usize {
     if T::PLANES == 2 {
         return bins.len();
     }
-    // The coefficients at zero and half the rate are real.
+    // The coefficients at zero and at half the sampling frequency are real.
     let real = usize::from(bins.start == 0) + usize::from(2 * (bins.end - 1) == length);
     2 * bins.len() - real
 }

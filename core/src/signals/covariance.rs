@@ -1,4 +1,4 @@
-//! Covariances of segments, epochs and classes.
+//! Covariance matrices of segments, epochs and classes.
 
 use super::options::{CovarianceOptions, Shrinkage};
 use super::reader::{Buffers, Coordinates, Reader, add_powers, mirror, sum_symmetric};
@@ -8,23 +8,23 @@ use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// Matrices estimated from signals, before they are a checked [`MatrixSet`]: real ones, or complex
-/// ones from [`cross_spectra`](super::cross_spectra).
+/// Matrices estimated from signals, to be converted to a [`MatrixSet`]. They are complex if they
+/// come from [`cross_spectra`](super::cross_spectra), otherwise real.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Covariances<T = f64> {
-    /// n·p·p numbers, one row-major matrix after the other.
+    /// The entries as n × p × p numbers, in row-major order.
     pub data: Vec<T>,
-    /// The number of matrices.
+    /// Number of matrices.
     pub n: usize,
-    /// Their size: the number of channels.
+    /// Size of the matrices, which is the number of channels.
     pub p: usize,
-    /// The amount of shrinkage of each, from 0 to 1.
+    /// Amount of shrinkage of each matrix, from 0 to 1.
     pub shrinkages: Vec<f64>,
 }
 
 impl<T: Scalar> Covariances<T> {
-    /// The set, to be diagonalized.
+    /// Converts the matrices to a set that can be diagonalized.
     ///
     /// # Errors
     /// If a matrix is not positive definite, or an option is out of its range.
@@ -44,14 +44,16 @@ impl<T: Scalar> Covariances<T> {
     }
 }
 
-/// The covariance Σ_t x_t x_tᵀ / L of each segment of L samples.
+/// Estimates the covariance Σ_t x_t x_tᵀ / L of each segment of L samples.
 ///
 /// ```
 /// use codiag::SetOptions;
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Segments, RecordingView, segment_covariances, simulate};
+/// use codiag::signals::{
+///     CovarianceOptions, RecordingView, SegmentLength, Segments, segment_covariances, simulate,
+/// };
 ///
-/// let made = simulate::nonstationary(4, 50, 200, 0); // 4 channels, 50 stretches of 200 samples
-/// let recording = RecordingView::new(&made.data, 4, 50 * 200)?;
+/// let simulated = simulate::nonstationary(4, 50, 200, 0); // 4 channels, 50 × 200 samples
+/// let recording = RecordingView::new(&simulated.data, 4, 50 * 200)?;
 /// let segments = Segments::default().length(SegmentLength::Count(50));
 /// let covariances = segment_covariances(&recording, &segments, &CovarianceOptions::default())?;
 /// assert_eq!((covariances.n, covariances.p), (50, 4));
@@ -60,25 +62,31 @@ impl<T: Scalar> Covariances<T> {
 /// ```
 ///
 /// # Errors
-/// If a segment has fewer samples than a covariance needs ([`Error::TooFewSamples`]), a sample is
-/// not finite, or an option is out of its range.
+/// If a segment has too few samples ([`Error::TooFewSamples`]), a sample is not finite, or an
+/// option is out of range.
 pub fn segment_covariances(
     recording: &dyn Recording,
     segments: &Segments,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let pieces = segments.pieces(recording.samples(), recording.channels())?;
-    covariances(recording, one_each(pieces), Portion::Segment, options)
+    covariances(
+        recording,
+        one_matrix_per_piece(pieces),
+        Portion::Segment,
+        options,
+    )
 }
 
-/// The covariance of each epoch or, with labels, of all epochs of each class, every epoch centered
-/// by its own mean. Labels are numbers from 0 on; matrix k is that of class k.
+/// Estimates the covariance of each epoch or, if labels are given, of all epochs of each class.
+/// Every epoch is centered by its own mean. Labels are class numbers from 0 on; matrix k is the
+/// covariance of class k.
 ///
 /// ```
 /// use codiag::signals::{CovarianceOptions, Epochs, epoch_covariances, simulate};
 ///
-/// let made = simulate::nonstationary(1, 6, 50, 0);
-/// let epochs = Epochs::new(&made.data, 6, 1, 50)?; // 6 epochs of one channel and 50 samples
+/// let simulated = simulate::nonstationary(1, 6, 50, 0);
+/// let epochs = Epochs::new(&simulated.data, 6, 1, 50)?; // 6 epochs of one channel and 50 samples
 /// let options = CovarianceOptions::default();
 /// assert_eq!(epoch_covariances(&epochs, None, &options)?.n, 6);
 /// let labels = [0, 1, 0, 1, 2, 2];
@@ -87,8 +95,8 @@ pub fn segment_covariances(
 /// ```
 ///
 /// # Errors
-/// If an epoch or class has fewer samples than a covariance needs, a sample is not finite, the
-/// number of labels differs from that of the epochs, or a class has no epochs.
+/// If an epoch or class has too few samples, a sample is not finite, the number of labels differs
+/// from the number of epochs, or a class has no epochs.
 pub fn epoch_covariances(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -121,7 +129,7 @@ fn covariances(
     })
 }
 
-/// Fails if n covariances do not fit into memory.
+/// Fails if n covariances of size p do not fit into memory.
 fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
     let memory = |n: usize| Memory::of_numbers(&[n, p, p]);
     memory(n).check(
@@ -133,39 +141,43 @@ fn check_memory(n: usize, p: usize, portion: PortionOf) -> Result<(), Error> {
     )
 }
 
-/// One matrix for each piece.
-pub(super) fn one_each(pieces: Vec<Spans>) -> Vec<Vec<Spans>> {
+/// Assigns one matrix to each piece.
+pub(super) fn one_matrix_per_piece(pieces: Vec<Spans>) -> Vec<Vec<Spans>> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
-/// The pieces of every epoch or class.
+/// The pieces of each matrix, one per epoch or class.
 pub(super) fn epoch_pieces(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
 ) -> Result<(Vec<Vec<Spans>>, PortionOf), Error> {
-    let each = epochs.epoch_samples();
-    let pieces =
-        (0..epochs.len()).map(|e| -> Spans { std::iter::once(e * each..(e + 1) * each).collect() });
+    let samples = epochs.epoch_samples();
+    let pieces = (0..epochs.len())
+        .map(|e| -> Spans { std::iter::once(e * samples..(e + 1) * samples).collect() });
     let Some(labels) = labels else {
-        return Ok((one_each(pieces.collect()), Portion::Epoch));
+        return Ok((one_matrix_per_piece(pieces.collect()), Portion::Epoch));
     };
-    let refused = |expected, value: String| Err(invalid(Setting::Labels, expected, value));
+    let error = |expected, value: String| Err(invalid(Setting::Labels, expected, value));
     if labels.len() != epochs.len() {
         let value = format!("{} for {} epochs", labels.len(), epochs.len());
-        return refused("one per epoch", value);
+        return error("one per epoch", value);
     }
-    let classes = labels.iter().max().map_or(0, |most| most + 1);
+    let classes = labels.iter().max().map_or(0, |last| last + 1);
     let mut matrices = vec![Vec::new(); classes];
     for (label, piece) in labels.iter().zip(pieces) {
         matrices[*label].push(piece);
     }
     if let Some(empty) = matrices.iter().position(Vec::is_empty) {
-        return refused("numbers from 0 on, none left out", format!("no {empty}"));
+        let value = format!("no epoch of class {empty}");
+        return error(
+            "class numbers from 0 on with at least one epoch each",
+            value,
+        );
     }
     Ok((matrices, Portion::Class))
 }
 
-/// The pieces of all epochs together or, with labels, of every class.
+/// The pieces of all epochs as one set or, if labels are given, one set per class.
 pub(super) fn epoch_sets(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -177,18 +189,18 @@ pub(super) fn epoch_sets(
     })
 }
 
-/// What the matrix of a given number is estimated from, for error messages.
+/// Describes the data from which the matrix of a given index is estimated, for error messages.
 pub(super) type PortionOf = fn(usize) -> Portion;
 
-/// Number of samples of some pieces.
+/// Total number of samples of pieces.
 fn count(pieces: &[Spans]) -> usize {
     pieces.iter().flatten().map(ExactSizeIterator::len).sum()
 }
 
-/// Number of matrices that a thread estimates with the same buffers.
+/// Number of matrices per parallel job, which share buffers.
 const MATRICES_PER_JOB: usize = 4;
 
-/// Estimates covariances, one from each list of pieces.
+/// Estimates covariances, each from a list of pieces.
 pub(super) struct CovarianceEstimator<'a> {
     pub reader: Reader<'a>,
     pub matrices: Vec<Vec<Spans>>,
@@ -216,7 +228,7 @@ impl<'a> CovarianceEstimator<'a> {
         })
     }
 
-    /// Fails if a matrix of this size has fewer samples than it needs to be positive definite.
+    /// Fails if a matrix of size `dimension` has too few samples to be positive definite.
     pub fn check_samples(&self, dimension: usize) -> Result<(), Error> {
         if !self.shrinkage.is_none() {
             return Ok(());
@@ -236,7 +248,7 @@ impl<'a> CovarianceEstimator<'a> {
         Ok(())
     }
 
-    /// The mean of all covariances, without shrinkage.
+    /// The mean of all covariances without shrinkage.
     pub fn mean(&self) -> Result<Matrix, Error> {
         let (p, n) = (self.reader.dimension(), self.matrices.len() as f64);
         sum_symmetric(&self.matrices, p, &self.workers, |pieces, buffers, sum| {
@@ -249,7 +261,7 @@ impl<'a> CovarianceEstimator<'a> {
         })
     }
 
-    /// The diagonal of the mean.
+    /// The diagonal of the mean covariance.
     fn mean_powers(&self) -> Result<Vec<f64>, Error> {
         let mut powers = vec![0.0; self.reader.dimension()];
         let mut buffers = Buffers::default();
@@ -265,8 +277,8 @@ impl<'a> CovarianceEstimator<'a> {
         Ok(powers)
     }
 
-    /// The set of the covariances in the reader's coordinates, and the amounts of shrinkage. Only a
-    /// batch of full matrices is in memory beside the set.
+    /// The set of the covariances in the coordinates of the reader, and the amounts of shrinkage.
+    /// Only one batch of full matrices is in memory in addition to the set.
     pub fn set(&self, options: &SetOptions) -> Result<(MatrixSet, Vec<f64>), Error> {
         const BATCH: usize = 32;
         let p = self.reader.dimension();
@@ -292,19 +304,19 @@ impl<'a> CovarianceEstimator<'a> {
         }
     }
 
-    /// Writes some of the covariances, in the reader's coordinates, and returns the amounts of
-    /// their shrinkage.
+    /// Writes the covariances of `matrices` in the coordinates of the reader, and returns the
+    /// amounts of shrinkage.
     fn estimate(&self, matrices: &[Vec<Spans>], out: &mut [f64]) -> Result<Vec<f64>, Error> {
         let size = self.reader.dimension().pow(2);
         let mut jobs: Vec<_> = matrices
             .chunks(MATRICES_PER_JOB)
             .zip(out.chunks_mut(MATRICES_PER_JOB * size))
-            .map(|(own, out)| (own, out, Ok(Vec::new())))
+            .map(|(batch, out)| (batch, out, Ok(Vec::new())))
             .collect();
-        self.workers.each(&mut jobs, |(own, out, done)| {
-            // The sum stays in the caches from one matrix to the next.
+        self.workers.each(&mut jobs, |(batch, out, done)| {
+            // Reused buffers stay in the caches.
             let (mut buffers, mut gram) = (Buffers::default(), vec![0.0; size]);
-            let places = own.iter().zip(out.chunks_exact_mut(size));
+            let places = batch.iter().zip(out.chunks_exact_mut(size));
             *done = places
                 .map(|(pieces, out)| self.estimate_one(pieces, &mut buffers, &mut gram, out))
                 .collect();
@@ -340,7 +352,7 @@ impl<'a> CovarianceEstimator<'a> {
     }
 }
 
-/// Σ_t ‖x_t‖⁴ for the columns x_t of some rows.
+/// Σ_t ‖x_t‖⁴ over the columns x_t of a matrix given by rows.
 pub(super) fn fourth_powers<'a, T: Scalar>(
     rows: impl Iterator<Item = &'a [T]>,
     columns: usize,

@@ -1,4 +1,4 @@
-//! Fourth-order cumulants of whitened recordings.
+//! Fourth-order cumulant matrices of whitened recordings.
 
 use std::f64::consts::SQRT_2;
 use std::ops::Range;
@@ -14,64 +14,67 @@ use crate::linalg::{self, Matrix, Triangle};
 use crate::threads::Workers;
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// The cumulant matrices of a whitened recording, and its whitener.
+/// The cumulant matrices of a whitened recording, and the whitener.
 ///
 /// ```
 /// use codiag::signals::{Components, CovarianceOptions, RecordingView, cumulants, simulate};
 /// use codiag::{Criterion, SetOptions, Settings, diagonalize};
 ///
-/// let made = simulate::voices(3, 2.0, 0);
-/// let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
+/// let simulated = simulate::voices(3, 2.0, 0);
+/// let recording = RecordingView::new(&simulated.data, simulated.channels, simulated.samples)?;
 /// let options = CovarianceOptions::default();
-/// let found = cumulants(&recording, Components::All, &[], &options)?;
-/// assert_eq!((found.matrices.n, found.matrices.p), (6, 3));
+/// let cumulants = cumulants(&recording, Components::All, &[], &options)?;
+/// assert_eq!((cumulants.matrices.n, cumulants.matrices.p), (6, 3));
 ///
-/// // JADE, as `Separation` with `Contrast::Cumulants`.
-/// let set = found.matrices.set(&SetOptions::default().criterion(Criterion::Frobenius))?;
+/// // JADE, like `Separation` with `Contrast::Cumulants`.
+/// let set = cumulants.matrices.set(&SetOptions::default().criterion(Criterion::Frobenius))?;
 /// let rotation = diagonalize(&set, &Settings::default())?.b;
-/// let filters = &rotation * &found.whitener;
+/// let filters = &rotation * &cumulants.whitener;
 /// assert_eq!((filters.rows(), filters.columns()), (3, 3));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cumulants {
-    /// r(r+1)/2 matrices Q_ij, j ≤ i, row after row of the lower triangle. With the whitened z,
-    /// Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, times √2 if i ≠ j, so that they
-    /// weigh as much as all r² matrices.
+    /// The r(r+1)/2 matrices Q_ij, j ≤ i, in row-major order of the lower triangle. For the
+    /// whitened recording z, Q_ij = E\[z_i z_j z zᵀ\] − δ_ij I − e_i e_jᵀ − e_j e_iᵀ, multiplied by
+    /// √2 if i ≠ j, so that they have the weight of all r² matrices.
     pub matrices: Covariances,
-    /// z = W x: principal components of unit variance, one per row.
+    /// The whitener W, r x channels, with z = W x: filters of principal components of unit
+    /// variance.
     pub whitener: Matrix,
 }
 
-/// The fourth-order cumulants of a whitened recording without some spans of samples.
+/// Estimates the fourth-order cumulants of a whitened recording. Samples in `bad_spans` are not
+/// used.
 ///
 /// # Errors
-/// If there are fewer components, a sample is not finite, or an option is out of its range.
-/// Shrinkage is not supported.
+/// If the rank of the recording is less than the number of components, a sample is not finite, or
+/// an option is out of range. Shrinkage is not supported.
 pub fn cumulants(
     recording: &dyn Recording,
-    components: Components,
-    exclude: &[Range<usize>],
+    n_components: Components,
+    bad_spans: &[Range<usize>],
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
-    let piece = usable_spans(recording.samples(), exclude)?;
-    of_sets(recording, &[vec![piece]], components, options)
+    let piece = usable_spans(recording.samples(), bad_spans)?;
+    estimate(recording, &[vec![piece]], n_components, options)
 }
 
-/// The fourth-order cumulants of all epochs together, every epoch centered by its own mean.
+/// Estimates the fourth-order cumulants of all epochs together. Every epoch is centered by its own
+/// mean.
 ///
 /// # Errors
-/// Those of [`cumulants`].
+/// The errors of [`cumulants`].
 pub fn epoch_cumulants(
     epochs: &Epochs<'_>,
-    components: Components,
+    n_components: Components,
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
-    of_sets(epochs, &epoch_sets(epochs, None)?, components, options)
+    estimate(epochs, &epoch_sets(epochs, None)?, n_components, options)
 }
 
-fn of_sets(
+fn estimate(
     recording: &dyn Recording,
     sets: &[Vec<Spans>],
     components: Components,
@@ -90,14 +93,14 @@ fn of_sets(
     check_memory("a set of cumulant matrices", r, memory_of_matrices)?;
     let moments = FourthMoments::means(&centered, options.n_jobs)?;
     Ok(Cumulants {
-        matrices: of_moments(&moments, &Matrix::identity(r)),
+        matrices: from_moments(&moments, &Matrix::identity(r)),
         whitener,
     })
 }
 
-/// The set of the cumulants of samples that are white in the reader's coordinates, without another
+/// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
 /// copy of the matrices.
-pub(super) fn set_of_white(
+pub(super) fn white_cumulant_set(
     centered: &Centered<'_>,
     threads: Option<usize>,
     options: &SetOptions,
@@ -109,10 +112,10 @@ pub(super) fn set_of_white(
     MatrixSet::from_matrices(p, matrices_of(&moments, &identity), options)
 }
 
-/// The largest number of components that an error about memory suggests.
+/// Maximum number of components that memory errors suggest.
 const MAX_SUGGESTED_COMPONENTS: usize = 40;
 
-/// Fails if this amount of `memory` for p components is not available.
+/// Fails if the memory for p components is not available.
 pub(super) fn check_memory(
     what: &str,
     p: usize,
@@ -121,36 +124,36 @@ pub(super) fn check_memory(
     memory(p).check(
         || format!("{what} of {p} components"),
         |available| {
-            let most = MAX_SUGGESTED_COMPONENTS.min(p);
-            MemoryRemedy::largest(Setting::Components, most, available, &memory)
+            let max_components = MAX_SUGGESTED_COMPONENTS.min(p);
+            MemoryRemedy::largest(Setting::Components, max_components, available, &memory)
         },
     )
 }
 
-/// p (p + 1) / 2, without overflow.
+/// p (p + 1) / 2, saturating on overflow.
 fn pairs(p: usize) -> usize {
     p.saturating_mul(p.saturating_add(1)) / 2
 }
 
-/// Memory of the matrices and their moments.
+/// Memory of the cumulant matrices and the moments.
 fn memory_of_matrices(p: usize) -> Memory {
     FourthMoments::memory(p).plus(Memory::of_numbers(&[pairs(p), p, p]))
 }
 
-/// Memory of the set while it is computed and while it is diagonalized.
+/// Peak memory of computing the set and of diagonalizing it.
 fn memory_of_separation(p: usize) -> Memory {
     let solve = needs::of_solve::<f64>(pairs(p), p);
     needs::of_blocks::<f64>(pairs(p), p).plus(FourthMoments::memory(p).max(solve))
 }
 
-/// Memory of one bootstrap resample: moments, matrices, and their set and its solve.
+/// Memory of one bootstrap resample: moments, matrices, the set and its solve.
 pub(super) fn memory_of_resample(p: usize) -> Memory {
     let set = needs::of_blocks::<f64>(pairs(p), p);
     let solve = needs::of_solve::<f64>(pairs(p), p);
     memory_of_matrices(p).plus(set).plus(solve)
 }
 
-/// The cumulant matrices of samples with these fourth moments and this covariance, one by one.
+/// An iterator over the cumulant matrices of samples with given fourth moments and covariance.
 fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<Item = Vec<f64>> {
     let p = covariance.rows();
     let triangle = Triangle::new(p);
@@ -164,47 +167,47 @@ fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<It
     })
 }
 
-/// All cumulant matrices of samples with these fourth moments and this covariance.
-pub(super) fn of_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
+/// The cumulant matrices of samples with given fourth moments and covariance.
+pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
     let p = covariance.rows();
     let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
     matrices_of(moments, covariance).for_each(|matrix| data.extend(matrix));
     Covariances::without_shrinkage(data, p)
 }
 
-/// The cumulants of W z, from those of z.
+/// The cumulants of W z from those of z.
 pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     let p = cumulants.p;
     let triangle = Triangle::new(p);
-    let both = |m: &Matrix| linalg::product_transposed(&linalg::product(w, m), w);
-    // First over the indices k, l of every matrix Q_ij, then over i, j for every entry k, l.
+    let congruence = |m: &Matrix| linalg::product_transposed(&linalg::product(w, m), w);
+    // First transforms the indices k, l of every matrix Q_ij, then i, j for every entry (k, l).
     let mut out = cumulants;
     for matrix in out.data.chunks_exact_mut(p * p) {
-        let own = Matrix::from_rows(p, p, matrix.to_vec());
-        matrix.copy_from_slice(both(&own).as_slice());
+        let input = Matrix::from_rows(p, p, matrix.to_vec());
+        matrix.copy_from_slice(congruence(&input).as_slice());
     }
     for (k, l) in triangle.pairs() {
-        let own = |q: usize| out.data[q * p * p + k * p + l];
-        let value = |i: usize, j: usize| own(triangle.index(i, j)) / factor(i, j);
-        let outer = both(&Matrix::from_fn(p, p, value));
+        let entry = |q: usize| out.data[q * p * p + k * p + l];
+        let value = |i: usize, j: usize| entry(triangle.index(i, j)) / factor(i, j);
+        let transformed = congruence(&Matrix::from_fn(p, p, value));
         for (q, (i, j)) in triangle.pairs().enumerate() {
             let matrix = &mut out.data[q * p * p..][..p * p];
-            let x = factor(i, j) * outer[(i, j)];
+            let x = factor(i, j) * transformed[(i, j)];
             (matrix[k * p + l], matrix[l * p + k]) = (x, x);
         }
     }
     out
 }
 
-/// The factor √2 of Q_ij with i ≠ j, which stands for Q_ji too.
+/// The factor √2 of Q_ij for i ≠ j, which also represents Q_ji.
 pub(super) fn factor(i: usize, j: usize) -> f64 {
     if i == j { 1.0 } else { SQRT_2 }
 }
 
-/// All E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l, or sums instead of means.
+/// The moments E[z_i z_j z_k z_l] with i ≤ j ≤ k ≤ l, or their sums.
 ///
-/// For a few k at a time they are one matrix product: of the products z_j z_i with j ≤ k, and those
-/// of z_k with all z_l, l ≥ k. Most moments are then computed once, where a product of all pairs
+/// For a few k at a time they are computed as one matrix product, of the products z_j z_i, j ≤ k,
+/// with the products z_k z_l, l ≥ k. Most moments are then computed once; a product of all pairs
 /// with all pairs would compute them up to six times.
 #[derive(Clone)]
 pub(super) struct FourthMoments {
@@ -212,25 +215,25 @@ pub(super) struct FourthMoments {
     tables: Vec<Table>,
 }
 
-/// Number of samples multiplied at once: the pair products of a tile stay in the caches.
+/// Number of samples per tile, whose pair products stay in the caches.
 const TILE: usize = 512;
 
-/// The moments of a few k: one row per pair (j, i), one column per pair (k, l).
+/// The moments of a few k, with one row per pair (j, i) and one column per pair (k, l).
 #[derive(Clone)]
 struct Table {
     columns: Vec<(usize, usize)>,
     rows: usize,
     sums: Vec<f64>,
-    /// The products of the columns, for one tile of samples.
+    /// The products z_k z_l of the columns for one tile of samples.
     later: Vec<f64>,
 }
 
 impl FourthMoments {
-    /// Number of k in a table: with fewer, it has too few columns for a fast product; with more,
-    /// more entries are computed twice.
+    /// Number of k per table. Fewer would give too few columns for a fast product; with more, more
+    /// entries would be computed twice.
     const K_PER_TABLE: usize = 4;
 
-    /// Means over all sets.
+    /// The means over the samples of all sets.
     pub fn means(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
         let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
         let mut moments = Self::sums(centered, &spans, threads)?;
@@ -238,7 +241,7 @@ impl FourthMoments {
         Ok(moments)
     }
 
-    /// Sums over some spans.
+    /// The sums over the samples of spans.
     pub fn sums(
         centered: &Centered<'_>,
         spans: &[Span],
@@ -283,16 +286,16 @@ impl FourthMoments {
         Ok(Self { triangle, tables })
     }
 
-    /// Multiplies all by a factor.
+    /// Multiplies all moments by a factor.
     pub fn scale(&mut self, factor: f64) {
         let sums = self.tables.iter_mut().flat_map(|table| &mut table.sums);
         sums.for_each(|x| *x *= factor);
     }
 
-    /// Adds a multiple of others.
+    /// Adds a multiple of other moments.
     pub fn add(&mut self, factor: f64, others: &Self) {
-        for (own, other) in self.tables.iter_mut().zip(&others.tables) {
-            linalg::add_multiple(&mut own.sums, factor, &other.sums);
+        for (table, other) in self.tables.iter_mut().zip(&others.tables) {
+            linalg::add_multiple(&mut table.sums, factor, &other.sums);
         }
     }
 
@@ -309,17 +312,17 @@ impl FourthMoments {
 
     /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
     fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
-        // A cumulant is symmetric in its pairs: sums are taken in one order of them.
+        // A cumulant is symmetric in its pairs. A fixed order makes the rounding independent of it.
         let ((i, j), (k, l)) = (first.max(second), first.min(second));
         let pairs = |a, b, c, d| covariance[(a, b)] * covariance[(c, d)];
         let gaussian = pairs(i, j, k, l) + pairs(i, k, j, l) + pairs(i, l, j, k);
         let mut ascending = [i, j, k, l];
         ascending.sort_unstable();
-        self.of(ascending) - gaussian
+        self.moment(ascending) - gaussian
     }
 
     /// E[z_i z_j z_k z_l] for indices in ascending order.
-    fn of(&self, [i, j, k, l]: [usize; 4]) -> f64 {
+    fn moment(&self, [i, j, k, l]: [usize; 4]) -> f64 {
         let table = &self.tables[k / Self::K_PER_TABLE];
         let p = self.triangle.size();
         let first = k - k % Self::K_PER_TABLE;
@@ -329,9 +332,9 @@ impl FourthMoments {
 }
 
 impl Table {
-    fn new(triangle: Triangle, some: Range<usize>) -> Self {
-        let rows = triangle.row(some.end - 1).end;
-        let columns: Vec<(usize, usize)> = some
+    fn new(triangle: Triangle, k_range: Range<usize>) -> Self {
+        let rows = triangle.row(k_range.end - 1).end;
+        let columns: Vec<(usize, usize)> = k_range
             .flat_map(|k| (k..triangle.size()).map(move |l| (k, l)))
             .collect();
         Self {

@@ -1,6 +1,6 @@
-//! Lagged covariances, of a recording with itself some samples later.
+//! Lagged covariance matrices.
 
-use super::covariance::{epoch_sets, one_each};
+use super::covariance::{epoch_sets, one_matrix_per_piece};
 use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
 use super::{
     CovarianceOptions, Covariances, Epochs, Recording, SegmentLength, Segments, Spans, invalid,
@@ -11,27 +11,28 @@ use crate::setters::setters;
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// The lags of lagged covariances, and their segments (default: the whole recording).
+/// Options of lagged covariances: lags and segments.
 ///
 /// ```
 /// use codiag::signals::{SegmentLength, Lags, Segments};
 /// let lags = Lags::new(1..=100);
 /// assert_eq!(lags.lags.len(), 100);
-/// // One set for each of ten segments, without the first second.
+/// // One set of lagged covariances per segment.
 /// let segments = Segments::default().length(SegmentLength::Count(10)).bad_spans(vec![0..600]);
 /// assert_eq!(lags.segments(segments).segments.length, SegmentLength::Count(10));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Lags {
-    /// Lags in samples; each gives one matrix per segment.
+    /// Lags in samples. One matrix is estimated per segment and lag.
     pub lags: Vec<usize>,
-    /// The segments, without excluded spans. Products do not cross their borders.
+    /// Segments and bad spans (default: the whole recording). Products of samples do not cross
+    /// their boundaries.
     pub segments: Segments,
     /// Whether a [`Separation`](super::Separation) is a rotation of the whitened recording, so that
-    /// sources are uncorrelated (default: true). Otherwise a fit A Λ Aᵀ to the lagged covariances
-    /// finds the sources ([`LeastSquares`](crate::Criterion::LeastSquares)), which may be
-    /// correlated.
+    /// sources are uncorrelated (default true). Otherwise, sources are found by a least-squares fit
+    /// A Λ Aᵀ to the lagged covariances ([`LeastSquares`](crate::Criterion::LeastSquares)), and may
+    /// be correlated.
     pub orthogonal: bool,
 }
 
@@ -51,11 +52,11 @@ impl Lags {
     }
 }
 
-/// The lagged covariances of each segment: (R_τ + R_τᵀ) / 2 with R_τ = Σ_t x_{t+τ} x_tᵀ, divided by
-/// the number of products. Products do not cross the border of a segment or an excluded span. The
-/// matrices are sorted by segment, then in the order of the lags.
+/// Estimates the lagged covariances of each segment: (R_τ + R_τᵀ) / 2 with R_τ = Σ_t x_{t+τ} x_tᵀ,
+/// divided by the number of products. Products do not cross the boundaries of segments and bad
+/// spans. The matrices are sorted by segment, then in the order of the lags.
 ///
-/// They need not be positive definite: diagonalize them by
+/// They need not be positive definite. Diagonalize them by the criterion
 /// [`Frobenius`](crate::Criterion::Frobenius). Shrinkage is not supported.
 ///
 /// ```
@@ -64,14 +65,14 @@ impl Lags {
 /// let data = [1.0, 2.0, -1.0, -2.0]; // one channel
 /// let recording = RecordingView::new(&data, 1, 4)?;
 /// let lags = Lags::new([0, 1, 2]);
-/// let found = lagged_covariances(&recording, &lags, &CovarianceOptions::default())?;
-/// assert_eq!(found.data, [10.0 / 4.0, 2.0 / 3.0, -5.0 / 2.0]);
+/// let covariances = lagged_covariances(&recording, &lags, &CovarianceOptions::default())?;
+/// assert_eq!(covariances.data, [10.0 / 4.0, 2.0 / 3.0, -5.0 / 2.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// If there are no lags, one is longer than all spans of a segment, a sample is not finite, or an
-/// option is out of its range.
+/// If there are no lags, a lag is longer than all spans of a segment, a sample is not finite, or an
+/// option is out of range.
 pub fn lagged_covariances(
     recording: &dyn Recording,
     lags: &Lags,
@@ -79,24 +80,31 @@ pub fn lagged_covariances(
 ) -> Result<Covariances, Error> {
     let segments = &lags.segments;
     let pieces = segments.pieces(recording.samples(), recording.channels())?;
-    of_sets(recording, &one_each(pieces), &lags.lags, options)
+    estimate(
+        recording,
+        &one_matrix_per_piece(pieces),
+        &lags.lags,
+        options,
+    )
 }
 
-/// The lagged covariances of all epochs together or, with labels (numbers from 0 on), of each
-/// class. Products do not cross the borders of epochs; every epoch is centered by its own mean.
+/// Estimates the lagged covariances of all epochs together or, if labels (class numbers from 0 on)
+/// are given, of each class. Products do not cross the boundaries of epochs. Every epoch is
+/// centered by its own mean.
 ///
 /// # Errors
-/// Those of [`lagged_covariances`], or if the number of labels differs from that of the epochs.
+/// The errors of [`lagged_covariances`], or if the number of labels differs from the number of
+/// epochs.
 pub fn epoch_lagged_covariances(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
     lags: &[usize],
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    of_sets(epochs, &epoch_sets(epochs, labels)?, lags, options)
+    estimate(epochs, &epoch_sets(epochs, labels)?, lags, options)
 }
 
-fn of_sets(
+fn estimate(
     recording: &dyn Recording,
     sets: &[Vec<Spans>],
     lags: &[usize],
@@ -111,7 +119,7 @@ fn of_sets(
     lagged(&centered, lags, options.n_jobs)
 }
 
-/// The lagged covariances of every set of pieces, in the reader's coordinates.
+/// The lagged covariances of each set of pieces in the coordinates of the reader.
 pub(super) fn lagged(
     centered: &Centered<'_>,
     lags: &[usize],
@@ -124,7 +132,7 @@ pub(super) fn lagged(
     let sets = &centered.sets;
     let products =
         |spans: &[Span], lag: usize| -> usize { spans.iter().map(|span| span.products(lag)).sum() };
-    // Checked before anything is allocated.
+    // This check comes before allocations.
     if let Some(short) = sets.iter().find(|spans| products(spans, largest) == 0) {
         let lengths = short.iter().map(|span| span.samples.len());
         let longest = lengths.max().unwrap_or(0);
@@ -143,11 +151,11 @@ pub(super) fn lagged(
     Ok(Covariances::without_shrinkage(data, p))
 }
 
-/// Fails if the matrices and the samples that are read at once do not fit into memory.
+/// Fails if the matrices and the samples of one read do not fit into memory.
 fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
     let (p, sets) = (centered.dimension(), centered.sets.len());
-    let at_once = centered.samples().min(at_once(centered, largest));
-    let samples = Memory::of_numbers(&[2, p, at_once.saturating_add(largest)]);
+    let per_read = centered.samples().min(samples_per_read(centered, largest));
+    let samples = Memory::of_numbers(&[2, p, per_read.saturating_add(largest)]);
     let memory = |lags: usize| samples.plus(Memory::of_numbers(&[sets, lags, p, p]));
     memory(lags).check(
         || format!("a set of {} lagged covariances of {p} x {p}", sets * lags),
@@ -155,13 +163,13 @@ fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<
     )
 }
 
-/// Number of samples that are read at once: at least four times the largest lag, since the samples
-/// after them up to that lag are read twice.
-fn at_once(centered: &Centered<'_>, largest: usize) -> usize {
+/// Number of samples per read. It is at least four times the largest lag, since the samples up to
+/// that lag after the end are read twice.
+fn samples_per_read(centered: &Centered<'_>, largest: usize) -> usize {
     centered.samples_per_span().max(largest.saturating_mul(4))
 }
 
-/// Adds Σ_t x_{t+τ} x_tᵀ for all lags, one after the other.
+/// Adds Σ_t x_{t+τ} x_tᵀ to the sums of each lag τ.
 pub(super) fn add_products(
     centered: &Centered<'_>,
     spans: &[Span],
@@ -170,21 +178,21 @@ pub(super) fn add_products(
     threads: Option<usize>,
     sums: &mut [f64],
 ) -> Result<(), Error> {
-    // Rows and samples of one product: both factors stay in the caches.
+    // Rows and samples of one product, whose factors fit into the caches.
     const ROWS: usize = 128;
     const TILE: usize = 512;
     let p = centered.dimension();
     let mut buffers = Buffers::default();
     let mut padded = Vec::new();
-    for part in parts(spans.iter(), at_once(centered, largest)) {
+    for part in parts(spans.iter(), samples_per_read(centered, largest)) {
         let (length, width) = (part.samples.len(), part.samples.len() + largest);
-        let reach = part.extended(largest);
-        let x = centered.read(&reach, &mut buffers)?;
-        // Padded with zeros, so that the products of all lags have the same length.
+        let extended = part.extended(largest);
+        let x = centered.read(&extended, &mut buffers)?;
+        // Zero padding gives the products of all lags equal lengths.
         padded.clear();
         padded.resize(p * width, 0.0);
         let rows = padded.chunks_exact_mut(width);
-        for (out, row) in rows.zip(x.chunks_exact(reach.samples.len())) {
+        for (out, row) in rows.zip(x.chunks_exact(extended.samples.len())) {
             out[..row.len()].copy_from_slice(row);
         }
         let work = (p * p).saturating_mul(lags.len() * length);

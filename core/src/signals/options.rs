@@ -1,4 +1,4 @@
-//! Options of estimation: centering, units of channels, shrinkage, threads.
+//! Options of matrix estimation: centering, scaling of channels, shrinkage, threads.
 
 use std::str::FromStr;
 
@@ -8,17 +8,17 @@ use crate::error::{Expected, Setting};
 use crate::linalg::Scalar;
 use crate::setters::setters;
 
-/// Options of the estimation of covariances, spectra, lagged covariances and cumulants.
+/// Options for estimating covariances, spectra, lagged covariances and cumulants.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CovarianceOptions {
-    /// Whether each channel's mean over a segment or epoch is subtracted.
+    /// Whether the mean of each channel over a segment or epoch is subtracted (default true).
     pub center: bool,
-    /// Scaling of the channels.
+    /// Scaling of the channels (default: none).
     pub scale: Scale,
-    /// Shrinkage of each covariance towards a multiple of the identity.
+    /// Shrinkage of each covariance towards a multiple of the identity (default: none).
     pub shrinkage: Shrinkage,
-    /// Number of threads; None chooses it by the amount of work. Results do not depend on it.
+    /// Number of threads (default: chosen by the amount of work). Results do not depend on it.
     pub n_jobs: Option<usize>,
 }
 
@@ -35,37 +35,39 @@ impl Default for CovarianceOptions {
 
 setters!(CovarianceOptions { center: bool, scale: Scale, shrinkage: Shrinkage } optional { n_jobs: usize });
 
-/// Scaling of the channels for principal components, shrinkage and fractions of variance, where
-/// the channels of a recording have different units.
+/// Scaling of channels with different units. It affects principal components, shrinkage and
+/// explained variance.
 ///
 /// ```
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Scale, Segments, RecordingView, segment_covariances};
+/// use codiag::signals::{
+///     CovarianceOptions, RecordingView, Scale, SegmentLength, Segments, segment_covariances,
+/// };
 ///
 /// let data = [1.0, -1.0, 1.0, -1.0, 2.0, 2.0, -2.0, -2.0]; // two channels of four samples
 /// let recording = RecordingView::new(&data, 2, 4)?;
 /// let whole = Segments::default().length(SegmentLength::Count(1));
 /// let options = CovarianceOptions::default().scale(Scale::UnitRms);
-/// let found = segment_covariances(&recording, &whole, &options)?;
-/// assert_eq!(found.data, [1.0, 0.0, 0.0, 1.0]);
+/// let covariances = segment_covariances(&recording, &whole, &options)?;
+/// assert_eq!(covariances.data, [1.0, 0.0, 0.0, 1.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Scale {
-    /// Units as recorded.
+    /// Channels are not scaled.
     #[default]
     Unchanged,
     /// Every channel is divided by its root mean square.
     UnitRms,
     /// Every channel is divided by the root mean square of its group, such as all magnetometers.
-    /// One group number per channel.
+    /// Contains one group number per channel.
     Groups(Vec<usize>),
-    /// Every channel is multiplied by its own positive factor.
+    /// Every channel is multiplied by a positive factor. Contains one factor per channel.
     Given(Vec<f64>),
 }
 
 impl Scale {
-    /// The factors; None if all are 1. The powers are only computed if needed.
+    /// The scale factors; None if all are 1. `powers` is called only if needed.
     pub(super) fn factors(
         &self,
         channels: usize,
@@ -85,16 +87,16 @@ impl Scale {
                 one_per_channel(groups.len())?;
                 let powers = powers()?;
                 let mean = |group: usize| {
-                    let own = groups.iter().zip(&powers).filter(|(g, _)| **g == group);
-                    let count = own.clone().count() as f64;
-                    own.map(|(_, power)| power / count).sum()
+                    let members = groups.iter().zip(&powers).filter(|(g, _)| **g == group);
+                    let count = members.clone().count() as f64;
+                    members.map(|(_, power)| power / count).sum()
                 };
                 groups.iter().map(|g| inverse_root(mean(*g))).collect()
             }
             Self::Given(factors) => {
                 one_per_channel(factors.len())?;
-                if let Some(bad) = factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
-                    return Err(invalid(Setting::Scale, "positive numbers", bad));
+                if let Some(factor) = factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
+                    return Err(invalid(Setting::Scale, "positive numbers", factor));
                 }
                 factors.clone()
             }
@@ -102,7 +104,7 @@ impl Scale {
     }
 }
 
-/// 1/√power, or 1 for a channel that is zero everywhere.
+/// 1/√power, or 1 for a channel of zeros.
 fn inverse_root(power: f64) -> f64 {
     if power > 0.0 { 1.0 / power.sqrt() } else { 1.0 }
 }
@@ -113,16 +115,17 @@ fn inverse_root(power: f64) -> f64 {
 /// use codiag::signals::Shrinkage;
 /// assert_eq!("auto".parse(), Ok(Shrinkage::LedoitWolf));
 /// assert_eq!("0.1".parse(), Ok(Shrinkage::Fixed(0.1)));
-/// assert_eq!(Shrinkage::default(), Shrinkage::Fixed(0.0)); // none
+/// assert_eq!(Shrinkage::default(), Shrinkage::Fixed(0.0)); // no shrinkage
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Shrinkage {
-    /// (1 − s) C + s tr(C)/p I for this s in \[0, 1\].
+    /// (1 − s) C + s tr(C)/p I with a given amount s in \[0, 1\].
     Fixed(f64),
-    /// The s estimated from the samples of each matrix by Ledoit & Wolf (2004).
+    /// The amount is estimated from the samples of each matrix by the method of Ledoit & Wolf
+    /// (2004).
     LedoitWolf,
-    /// The s of the oracle approximating shrinkage for Gaussian samples (Chen et al. 2010).
+    /// The amount of the oracle approximating shrinkage for Gaussian samples (Chen et al. 2010).
     Oas,
 }
 
@@ -135,7 +138,7 @@ impl Default for Shrinkage {
 impl FromStr for Shrinkage {
     type Err = Error;
 
-    /// A number, `"auto"` or `"ledoit-wolf"`, or `"oas"`.
+    /// Parses a number, `"auto"` or `"ledoit-wolf"`, or `"oas"`.
     fn from_str(text: &str) -> Result<Self, Error> {
         match text {
             "auto" | "ledoit-wolf" => return Ok(Self::LedoitWolf),
@@ -147,6 +150,7 @@ impl FromStr for Shrinkage {
     }
 }
 
+/// The error of an invalid shrinkage.
 fn shrinkage_error(value: &str) -> Error {
     let names = &["auto", "ledoit-wolf", "oas"];
     let expected = Expected::OneOfOr(names, "a number between 0 and 1");
@@ -154,6 +158,7 @@ fn shrinkage_error(value: &str) -> Error {
 }
 
 impl Shrinkage {
+    /// Fails if the amount is out of range.
     pub(super) fn check(self) -> Result<(), Error> {
         match self {
             Self::Fixed(s) if !(0.0..=1.0).contains(&s) => Err(shrinkage_error(&s.to_string())),
@@ -161,7 +166,7 @@ impl Shrinkage {
         }
     }
 
-    /// Fails unless there is none, for matrices that are not positive definite.
+    /// Fails if there is shrinkage, for matrices that need not be positive definite.
     pub(super) fn check_none(self) -> Result<(), Error> {
         if self.is_none() {
             return Ok(());
@@ -175,13 +180,13 @@ impl Shrinkage {
         Err(invalid(Setting::Shrinkage, expected, value))
     }
 
-    /// Whether matrices stay as they are.
+    /// Whether there is no shrinkage.
     pub(super) fn is_none(self) -> bool {
         self == Self::Fixed(0.0)
     }
 
-    /// Shrinks a full row-major covariance, and returns the amount. `fourth` is Σ_t ‖x_t‖⁴ over
-    /// the samples, used by [`Shrinkage::LedoitWolf`] only.
+    /// Shrinks a covariance and returns the amount. `fourth` is Σ_t ‖x_t‖⁴ over the samples, which
+    /// is used by [`Shrinkage::LedoitWolf`] only.
     pub(super) fn apply<T: Scalar>(
         self,
         covariance: &mut [T],
@@ -205,23 +210,23 @@ impl Shrinkage {
     }
 }
 
-/// b² / d², where d² = ‖C − m I‖² / p is the squared distance of C from the target and
-/// b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) the estimated sampling variance of C.
+/// The amount b² / d² of Ledoit & Wolf, where d² = ‖C − m I‖² / p is the squared distance of C from
+/// the target and b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) is the estimated sampling variance of C.
 fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> f64 {
     let p = p as f64;
     let squares: f64 = c.iter().map(|x| x.norm_sqr()).sum();
     let distance = squares / p - mean * mean;
-    let chance = (fourth / n - squares) / (p * n);
+    let variance = (fourth / n - squares) / (p * n);
     if distance > 0.0 {
-        (chance / distance).clamp(0.0, 1.0)
+        (variance / distance).clamp(0.0, 1.0)
     } else {
         0.0
     }
 }
 
-/// (m₂ + m²) / ((n + 1)(m₂ − m²/p)), with m₂ the mean of the squared entries. For complex Gaussian
-/// samples E‖C‖² = ‖Σ‖² + (tr Σ)²/n and E(tr C)² = (tr Σ)² + ‖Σ‖²/n, which leads to
-/// (m² − m₂/p) / ((n − 1/p)(m₂ − m²/p)).
+/// The amount of oracle approximating shrinkage, (m₂ + m²) / ((n + 1)(m₂ − m²/p)), where m₂ is the
+/// mean of the squared entries. For complex Gaussian samples E‖C‖² = ‖Σ‖² + (tr Σ)²/n and
+/// E(tr C)² = (tr Σ)² + ‖Σ‖²/n, which leads to (m² − m₂/p) / ((n − 1/p)(m₂ − m²/p)).
 fn oas<T: Scalar>(c: &[T], p: f64, mean: f64, n: f64) -> f64 {
     let squares = c.iter().map(|x| x.norm_sqr()).sum::<f64>() / (p * p);
     let distance = squares - mean * mean / p;
@@ -241,7 +246,7 @@ mod tests {
     use super::*;
     use crate::linalg::c64;
 
-    /// The oracle's formula, iterated with its own estimate in place of the true covariance.
+    /// Iterates the formula of the oracle with its estimate in place of the true covariance.
     #[test]
     fn complex_oas_is_the_fixed_point_of_the_oracle() {
         let (a, b, d) = (c64::new(0.3, -0.4), c64::new(0.1, 0.2), c64::new(-0.2, 0.5));

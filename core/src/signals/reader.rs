@@ -1,4 +1,4 @@
-//! Reads a recording span by span: centered, in the requested coordinates, in memory of fixed size.
+//! Reads a recording span by span, centered and transformed to coordinates, in bounded memory.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use crate::Error;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::threads::Workers;
 
-/// Coordinates of the samples.
+/// Coordinates to which samples are transformed.
 #[derive(Clone, Debug)]
 pub(super) enum Coordinates {
     /// The channels as recorded.
     Channels,
-    /// Each channel times a factor.
+    /// Each channel multiplied by a factor.
     Scaled(Vec<f64>),
-    /// Outputs of filters, one per row.
+    /// Outputs of spatial filters, one per row.
     Filtered(Matrix),
 }
 
-/// Reads samples of a recording.
+/// Reads the samples of a recording. A piece is a segment or an epoch, which may have gaps.
 pub(super) struct Reader<'a> {
     pub recording: &'a dyn Recording,
     pub coordinates: Coordinates,
@@ -26,12 +26,12 @@ pub(super) struct Reader<'a> {
     pub center: bool,
 }
 
-/// The length of the spans that are read at once: about two megabytes.
+/// Number of samples per read, about two megabytes.
 pub(super) fn samples_per_span(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
 
-/// Memory for the samples that are read, reused from span to span.
+/// Buffers for samples, reused between reads.
 #[derive(Default)]
 pub(super) struct Buffers {
     samples: Vec<f64>,
@@ -56,8 +56,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `work` with the samples of a piece, span after span, and with the length of the span:
-    /// one row per coordinate.
+    /// Calls `work` for each span of a piece with its samples, one row per coordinate, and its
+    /// length.
     pub fn for_each_span(
         &self,
         piece: &Spans,
@@ -67,7 +67,8 @@ impl<'a> Reader<'a> {
         let (samples, transformed) = (&mut buffers.samples, &mut buffers.transformed);
         let channels = self.recording.channels();
         let spans = spans_of(piece, channels);
-        // A single span is read once, and its mean taken from memory; several are read twice.
+        // A single span is read once, and its mean computed in memory. Several spans are read
+        // twice.
         let mut means = vec![0.0; channels];
         let single = spans.len() == 1;
         if self.center && !single {
@@ -103,7 +104,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// One span, minus the channels' means if they are given: one row per coordinate.
+    /// Reads one span, one row per coordinate, and subtracts the means of the channels, if given.
     pub fn read_span<'b>(
         &self,
         span: &Range<usize>,
@@ -140,11 +141,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a span of the channels, and fails if a sample is not finite.
+    /// Reads a span of the channels. Fails if a sample is not finite.
     fn read(&self, span: &Range<usize>, out: &mut Vec<f64>) -> Result<(), Error> {
         out.resize(self.recording.channels() * span.len(), 0.0);
         self.recording.read(span.clone(), out)?;
-        // A finite sum of squares implies finite samples; an infinite one may be an overflow.
+        // A finite sum of squares implies finite samples. An infinite sum may be an overflow.
         if linalg::dot(out, out).is_finite() {
             return Ok(());
         }
@@ -159,16 +160,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A range of samples in parts of at most `longest`.
-fn cut(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usize>> {
+/// Splits a range of samples into parts of at most `longest` samples.
+fn split(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = range.clone().step_by(longest);
     starts.map(move |start| start..range.end.min(start + longest))
 }
 
-/// The spans of a piece, in parts that are read at once.
+/// The spans of a piece, split to the number of samples per read.
 fn spans_of(piece: &Spans, channels: usize) -> Vec<Range<usize>> {
     let longest = samples_per_span(channels);
-    let parts = piece.iter().flat_map(|span| cut(span.clone(), longest));
+    let parts = piece.iter().flat_map(|span| split(span.clone(), longest));
     parts.collect()
 }
 
@@ -184,17 +185,18 @@ fn add_sums(rows: &[f64], length: usize, sums: &mut [f64]) {
     }
 }
 
-/// Adds the power of every row, times a factor.
+/// Adds the sum of squares of every row, multiplied by a factor.
 pub(super) fn add_powers(powers: &mut [f64], factor: f64, rows: &[f64], length: usize) {
     for (row, power) in rows.chunks_exact(length).zip(powers) {
         *power += factor * linalg::dot(row, row);
     }
 }
 
-/// The symmetric matrix whose lower triangle is the sum of what `add` adds for every job.
+/// Sums over all jobs in parallel. `add` adds the contribution of a job to the lower triangle; the
+/// result is made symmetric.
 ///
-/// The jobs are added in groups that depend on their number alone, so that the result has the same
-/// bits for any number of threads.
+/// The jobs are added in groups that depend only on their number, so that the result is bitwise
+/// identical for any number of threads.
 pub(super) fn sum_symmetric<J: Sync>(
     jobs: &[J],
     p: usize,
@@ -218,9 +220,9 @@ pub(super) fn sum_symmetric<J: Sync>(
     Ok(Matrix::from_rows(p, p, total))
 }
 
-/// Copies the lower triangle to the upper, conjugated.
+/// Copies the conjugated lower triangle to the upper triangle.
 pub(super) fn mirror<T: Scalar>(matrix: &mut [T], p: usize) {
-    // In tiles, so that columns are read by whole cache lines.
+    // Tiles make use of complete cache lines when reading columns.
     const TILE: usize = 16;
     for rows in (0..p).step_by(TILE) {
         for columns in (0..=rows).step_by(TILE) {
@@ -237,19 +239,19 @@ pub(super) fn mirror<T: Scalar>(matrix: &mut [T], p: usize) {
 #[derive(Clone)]
 pub(super) struct Span {
     pub samples: Range<usize>,
-    /// End of the span without a gap that these samples are part of.
+    /// End of the contiguous span that contains these samples.
     end: usize,
     piece: usize,
 }
 
 impl Span {
-    /// The span extended by at most this number of samples, without crossing a gap.
-    pub fn extended(&self, further: usize) -> Self {
-        let end = self.end.min(self.samples.end.saturating_add(further));
+    /// The span extended by at most `count` samples, without crossing a gap.
+    pub fn extended(&self, count: usize) -> Self {
+        let end = self.end.min(self.samples.end.saturating_add(count));
         self.with(self.samples.start..end)
     }
 
-    /// Number of products of samples at a lag, the earlier of which are in the span.
+    /// Number of products x_{t+lag} x_t without a gap between the samples, for t in the span.
     pub fn products(&self, lag: usize) -> usize {
         self.extended(lag).samples.len().saturating_sub(lag)
     }
@@ -262,26 +264,28 @@ impl Span {
     }
 }
 
-/// Spans in parts of at most `longest` samples.
+/// Splits spans into parts of at most `longest` samples.
 pub(super) fn parts<'b>(
     spans: impl Iterator<Item = &'b Span>,
     longest: usize,
 ) -> impl Iterator<Item = Span> {
-    spans.flat_map(move |own| cut(own.samples.clone(), longest).map(|samples| own.with(samples)))
+    spans.flat_map(move |span| {
+        split(span.samples.clone(), longest).map(|samples| span.with(samples))
+    })
 }
 
-/// Number of samples of some spans.
+/// Total number of samples of spans.
 pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> usize {
     spans.into_iter().map(|span| span.samples.len()).sum()
 }
 
-/// Samples minus the means of their pieces, to be read in any order.
+/// A recording whose pieces are centered by their means, and can be read in any order.
 pub(super) struct Centered<'a> {
-    /// Its coordinates may change: the means are those of the channels.
+    /// The reader. Its coordinates may be changed, since `means` refers to channels.
     pub reader: Reader<'a>,
     /// The spans of each set of pieces.
     pub sets: Vec<Vec<Span>>,
-    /// The means of the channels of each piece; empty if they are not subtracted.
+    /// The means of the channels in each piece; empty if means are not subtracted.
     means: Vec<Vec<f64>>,
 }
 
@@ -292,21 +296,22 @@ impl<'a> Centered<'a> {
         let (mut spans, mut means) = (Vec::new(), Vec::new());
         let (mut samples, mut piece) = (Vec::new(), 0);
         for pieces in sets {
-            let mut of_set = Vec::new();
-            for own in pieces {
+            let mut set_spans = Vec::new();
+            for piece_spans in pieces {
                 if reader.center {
                     let mut mean = vec![0.0; channels];
-                    reader.add_means(&spans_of(own, channels), &mut samples, &mut mean)?;
+                    let parts = spans_of(piece_spans, channels);
+                    reader.add_means(&parts, &mut samples, &mut mean)?;
                     means.push(mean);
                 }
-                of_set.extend(own.iter().map(|span| Span {
+                set_spans.extend(piece_spans.iter().map(|span| Span {
                     samples: span.clone(),
                     end: span.end,
                     piece,
                 }));
                 piece += 1;
             }
-            spans.push(of_set);
+            spans.push(set_spans);
         }
         Ok(Self {
             reader,
@@ -320,27 +325,27 @@ impl<'a> Centered<'a> {
         self.reader.dimension()
     }
 
-    /// Number of samples of all sets.
+    /// Total number of samples of all sets.
     pub fn samples(&self) -> usize {
         count_samples(self.sets.iter().flatten())
     }
 
-    /// The spans of each set, cut into `count` consecutive blocks of nearly equal length.
+    /// Divides the spans of each set into `count` consecutive blocks of nearly equal length.
     pub fn blocks(&self, count: usize) -> Vec<Vec<Vec<Span>>> {
         self.sets.iter().map(|set| blocks(set, count)).collect()
     }
 
-    /// Number of samples that are read at once.
+    /// Number of samples per read.
     pub fn samples_per_span(&self) -> usize {
         samples_per_span(self.reader.recording.channels())
     }
 
-    /// All spans, in parts that are read at once.
+    /// All spans, split to the number of samples per read.
     fn parts(&self) -> impl Iterator<Item = Span> {
         parts(self.sets.iter().flatten(), self.samples_per_span())
     }
 
-    /// The samples of a span, one row per coordinate.
+    /// Reads the samples of a span, one row per coordinate.
     pub fn read<'b>(&self, span: &Span, buffers: &'b mut Buffers) -> Result<&'b mut [f64], Error> {
         let means = self.means.get(span.piece).map(Vec::as_slice);
         self.reader.read_span(&span.samples, means, buffers)
@@ -370,7 +375,7 @@ impl<'a> Centered<'a> {
     }
 }
 
-/// Spans, cut into consecutive blocks.
+/// Divides spans into consecutive blocks of nearly equal length.
 fn blocks(spans: &[Span], count: usize) -> Vec<Vec<Span>> {
     let total = count_samples(spans);
     let count = count.clamp(1, total.max(1));
@@ -378,9 +383,9 @@ fn blocks(spans: &[Span], count: usize) -> Vec<Vec<Span>> {
     let mut before = 0;
     for span in spans {
         let (start, length) = (span.samples.start, span.samples.len());
-        let within = |border: usize| start + border.clamp(before, before + length) - before;
+        let position = |boundary: usize| start + boundary.clamp(before, before + length) - before;
         for (k, block) in blocks.iter_mut().enumerate() {
-            let samples = within(k * total / count)..within((k + 1) * total / count);
+            let samples = position(k * total / count)..position((k + 1) * total / count);
             if !samples.is_empty() {
                 block.push(span.with(samples));
             }

@@ -1,21 +1,23 @@
-//! Recordings: channels × samples, in memory or elsewhere, read span by span.
+//! Recordings of channels × samples, in memory or from other sources.
 
 use std::ops::Range;
 
 use super::segments::usable_spans;
 use crate::{Error, linalg};
 
-/// A recording of channels × samples that several threads can read span by span.
+/// A recording of channels × samples, which several threads can read at the same time.
 ///
-/// Everything in [`signals`](crate::signals) reads a few thousand samples at a time, so that a
+/// The functions of [`signals`](crate::signals) read spans of a few thousand samples, so that a
 /// recording may be a file larger than memory.
 ///
 /// ```
 /// use std::ops::Range;
 /// use codiag::Error;
-/// use codiag::signals::{CovarianceOptions, SegmentLength, Recording, Segments, segment_covariances};
+/// use codiag::signals::{
+///     CovarianceOptions, Recording, SegmentLength, Segments, segment_covariances,
+/// };
 ///
-/// /// A tone of a thousand samples, and its copy a quarter of a period later.
+/// /// A sine and a cosine of a thousand samples.
 /// struct Tone;
 ///
 /// impl Recording for Tone {
@@ -32,9 +34,9 @@ use crate::{Error, linalg};
 /// }
 ///
 /// let segments = Segments::default().length(SegmentLength::Length(100));
-/// let found = segment_covariances(&Tone, &segments, &CovarianceOptions::default())?;
-/// assert_eq!(found.n, 10);
-/// assert!((found.data[0] - 0.5).abs() < 1e-12 && found.data[1].abs() < 1e-12);
+/// let covariances = segment_covariances(&Tone, &segments, &CovarianceOptions::default())?;
+/// assert_eq!(covariances.n, 10);
+/// assert!((covariances.data[0] - 0.5).abs() < 1e-12 && covariances.data[1].abs() < 1e-12);
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Recording: Sync {
@@ -44,11 +46,10 @@ pub trait Recording: Sync {
     /// The number of samples of each channel.
     fn samples(&self) -> usize;
 
-    /// Writes a span of all channels to `out`, one channel after the other.
+    /// Reads a span of samples of all channels into `out`, one channel after the other.
     ///
     /// # Errors
-    /// If the samples cannot be read: [`Error::Io`], or [`Error::external`] for errors of other
-    /// programs.
+    /// If the samples cannot be read: [`Error::Io`], or [`Error::external`] for other errors.
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error>;
 }
 
@@ -66,16 +67,17 @@ impl<R: Recording + ?Sized> Recording for &R {
     }
 }
 
-/// A recording in memory, with any strides.
+/// A recording in memory with arbitrary strides.
 ///
 /// ```
 /// use codiag::signals::{Recording, RecordingView};
 ///
 /// let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // two channels of three samples
 /// let recording = RecordingView::new(&data, 2, 3)?;
-/// let by_columns = RecordingView::with_strides(&data, 3, 2, (1, 3))?; // the transpose, without a copy
+/// // The transpose, without a copy.
+/// let transposed = RecordingView::with_strides(&data, 3, 2, (1, 3))?;
 /// let mut span = [0.0; 3];
-/// by_columns.read(1..2, &mut span)?;
+/// transposed.read(1..2, &mut span)?;
 /// assert_eq!(span, [4.0, 5.0, 6.0]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
@@ -100,10 +102,10 @@ impl<'a> RecordingView<'a> {
         Ok(view)
     }
 
-    /// A recording whose number (c, t) is `data[c * strides.0 + t * strides.1]`.
+    /// A recording whose sample t of channel c is `data[c * strides.0 + t * strides.1]`.
     ///
     /// # Errors
-    /// If there are no channels or samples, or the last number is not in `data`.
+    /// If there are no channels or samples, or the last sample is beyond the end of `data`.
     pub fn with_strides(
         data: &'a [f64],
         channels: usize,
@@ -136,25 +138,25 @@ impl Recording for RecordingView<'_> {
     }
 
     fn read(&self, span: Range<usize>, out: &mut [f64]) -> Result<(), Error> {
-        // Where samples are far apart, channels are close: tiles keep both in the cache.
+        // Tiles keep the data in the cache if channels, not samples, are contiguous.
         const TILE: usize = 64;
         let length = span.len();
         if length == 0 {
             return Ok(());
         }
-        let (by_channel, by_sample) = self.strides;
-        if by_sample == 1 {
+        let (channel_stride, sample_stride) = self.strides;
+        if sample_stride == 1 {
             for (c, out) in out.chunks_exact_mut(length).enumerate() {
-                out.copy_from_slice(&self.data[c * by_channel + span.start..][..length]);
+                out.copy_from_slice(&self.data[c * channel_stride + span.start..][..length]);
             }
             return Ok(());
         }
         for tile in (0..length).step_by(TILE) {
             let end = (tile + TILE).min(length);
             for (c, out) in out.chunks_exact_mut(length).enumerate() {
-                let first = c * by_channel + (span.start + tile) * by_sample;
-                let numbers = self.data[first..].iter().step_by(by_sample.max(1));
-                if by_sample == 0 {
+                let first = c * channel_stride + (span.start + tile) * sample_stride;
+                let numbers = self.data[first..].iter().step_by(sample_stride.max(1));
+                if sample_stride == 0 {
                     out[tile..end].fill(self.data[first]);
                     continue;
                 }
@@ -166,8 +168,8 @@ impl Recording for RecordingView<'_> {
     }
 }
 
-/// Epochs × channels × samples in memory, with any strides; read as a recording, they follow each
-/// other.
+/// Epochs × channels × samples in memory with arbitrary strides. As a [`Recording`] they are
+/// concatenated.
 ///
 /// ```
 /// use codiag::signals::{Epochs, Recording};
@@ -188,7 +190,7 @@ pub struct Epochs<'a> {
 }
 
 impl<'a> Epochs<'a> {
-    /// Epochs stored one after the other, each channel after channel.
+    /// Epochs stored one after the other, each as channels × samples.
     ///
     /// # Errors
     /// If there are no epochs, channels or samples, or the length of `data` differs from their
@@ -200,17 +202,18 @@ impl<'a> Epochs<'a> {
         samples: usize,
     ) -> Result<Self, Error> {
         let shape = [epochs, channels, samples];
-        let made = Self::with_strides(data, shape, [numbers(&shape[1..]), samples, 1])?;
+        let epochs = Self::with_strides(data, shape, [numbers(&shape[1..]), samples, 1])?;
         if data.len() != numbers(&shape) {
             return Err(length(&shape, data.len()));
         }
-        Ok(made)
+        Ok(epochs)
     }
 
-    /// Epochs whose number (e, c, t) is `data[e * strides[0] + c * strides[1] + t * strides[2]]`.
+    /// Epochs whose sample t of channel c in epoch e is
+    /// `data[e * strides[0] + c * strides[1] + t * strides[2]]`.
     ///
     /// # Errors
-    /// If there are no epochs, channels or samples, or the last number is not in `data`.
+    /// If there are no epochs, channels or samples, or the last sample is beyond the end of `data`.
     pub fn with_strides(
         data: &'a [f64],
         shape: [usize; 3],
@@ -231,12 +234,12 @@ impl<'a> Epochs<'a> {
     }
 
     /// The number of epochs.
-    #[allow(clippy::len_without_is_empty)] // there is at least one
+    #[allow(clippy::len_without_is_empty)] // there is at least one epoch
     pub fn len(&self) -> usize {
         self.shape[0]
     }
 
-    /// The samples of each epoch.
+    /// The number of samples of each epoch.
     pub fn epoch_samples(&self) -> usize {
         self.shape[2]
     }
@@ -246,7 +249,11 @@ impl<'a> Epochs<'a> {
     /// # Panics
     /// If there is no such epoch.
     pub fn epoch(&self, e: usize) -> RecordingView<'a> {
-        assert!(e < self.len(), "there is no epoch {e}");
+        assert!(
+            e < self.len(),
+            "epoch {e} is out of range for {} epochs",
+            self.len()
+        );
         RecordingView {
             data: &self.data[e * self.strides[0]..],
             channels: self.shape[1],
@@ -275,10 +282,10 @@ impl Recording for Epochs<'_> {
             if end - at == length {
                 return epoch.read(within, out);
             }
-            let mut own = vec![0.0; self.channels() * (end - at)];
-            epoch.read(within, &mut own)?;
-            for (out, own) in out.chunks_exact_mut(length).zip(own.chunks(end - at)) {
-                out[at - span.start..end - span.start].copy_from_slice(own);
+            let mut samples = vec![0.0; self.channels() * (end - at)];
+            epoch.read(within, &mut samples)?;
+            for (out, row) in out.chunks_exact_mut(length).zip(samples.chunks(end - at)) {
+                out[at - span.start..end - span.start].copy_from_slice(row);
             }
             at = end;
         }
@@ -286,6 +293,7 @@ impl Recording for Epochs<'_> {
     }
 }
 
+/// The error of data whose length does not match the shape.
 fn length(shape: &[usize], actual: usize) -> Error {
     Error::Length {
         shape: shape.to_vec(),
@@ -299,7 +307,7 @@ fn numbers(shape: &[usize]) -> usize {
     shape.iter().copied().fold(1, usize::saturating_mul)
 }
 
-/// Fails if the last entry is beyond the data.
+/// Fails if the last entry is beyond the end of `data`.
 fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Error> {
     let steps = shape
         .iter()
@@ -312,53 +320,53 @@ fn check_last(data: &[f64], shape: &[usize], strides: &[usize]) -> Result<(), Er
     Err(length(shape, data.len()))
 }
 
-/// Seconds over which samples are averaged to see a drift.
+/// Length in seconds of the windows whose means show a drift.
 const DRIFT_WINDOW_S: f64 = 2.0;
-/// Windows that are read at most, evenly spread over the recording.
+/// Maximum number of windows that are read, evenly spread over the recording.
 const MAX_DRIFT_WINDOWS: usize = 500;
-/// Windows below which nothing is said about a drift.
+/// Minimum number of windows from which a drift is estimated.
 const MIN_DRIFT_WINDOWS: usize = 4;
 
-/// The fraction of a channel's variance that its means over two seconds have, which is due to
-/// frequencies far below 1 Hz: the median over the channels. High-pass filter a recording in which
-/// it is large before you separate it. 0 if the recording is too short.
+/// Fraction of the variance that is due to slow drifts: the variance of the means of two-second
+/// windows divided by the total variance, as the median over the channels. If it is large,
+/// high-pass filter the recording before you separate it. 0 if the recording is too short.
 ///
 /// ```
-/// use codiag::signals::{RecordingView, drift_share};
+/// use codiag::signals::{RecordingView, drift_fraction};
 ///
 /// let steady: Vec<f64> = (0..10_000).map(|t| (0.7 * t as f64).sin()).collect();
 /// let drifting: Vec<f64> = steady.iter().enumerate().map(|(t, x)| x + 1e-3 * t as f64).collect();
-/// let share = |data: &[f64]| drift_share(&RecordingView::new(data, 1, 10_000)?, 100.0, &[]);
-/// assert!(share(&steady)? < 0.01);
-/// assert!(share(&drifting)? > 0.9);
+/// let drift = |data: &[f64]| drift_fraction(&RecordingView::new(data, 1, 10_000)?, 100.0, &[]);
+/// assert!(drift(&steady)? < 0.01);
+/// assert!(drift(&drifting)? > 0.9);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
 /// # Errors
-/// If the recording cannot be read, or an excluded span is not within it.
-pub fn drift_share(
+/// If the recording cannot be read, or a bad span is not within it.
+pub fn drift_fraction(
     recording: &dyn Recording,
-    rate: f64,
-    exclude: &[Range<usize>],
+    sfreq: f64,
+    bad_spans: &[Range<usize>],
 ) -> Result<f64, Error> {
-    let (channels, length) = (recording.channels(), (DRIFT_WINDOW_S * rate) as usize);
+    let (channels, length) = (recording.channels(), (DRIFT_WINDOW_S * sfreq) as usize);
     if length < 2 || length > recording.samples() {
         return Ok(0.0);
     }
-    let usable = usable_spans(recording.samples(), exclude)?;
+    let usable = usable_spans(recording.samples(), bad_spans)?;
     let starts: Vec<usize> = usable
         .into_iter()
         .flat_map(|span| span.clone().step_by(length).take(span.len() / length))
         .collect();
-    let every = starts.len().div_ceil(MAX_DRIFT_WINDOWS).max(1);
-    let n = starts.len().div_ceil(every);
+    let step = starts.len().div_ceil(MAX_DRIFT_WINDOWS).max(1);
+    let n = starts.len().div_ceil(step);
     if n < MIN_DRIFT_WINDOWS {
         return Ok(0.0);
     }
     let n = n as f64;
     let mut block = vec![0.0; channels * length];
     let (mut means, mut within) = (vec![Vec::new(); channels], vec![0.0; channels]);
-    for &start in starts.iter().step_by(every) {
+    for &start in starts.iter().step_by(step) {
         recording.read(start..start + length, &mut block)?;
         for (c, x) in block.chunks_exact(length).enumerate() {
             let mean = linalg::sum(x) / length as f64;
@@ -367,16 +375,16 @@ pub fn drift_share(
             within[c] += squares / (length as f64 * n);
         }
     }
-    let mut shares: Vec<f64> = means
+    let mut fractions: Vec<f64> = means
         .iter()
         .zip(&within)
         .filter_map(|(means, within)| {
             let mean = linalg::sum(means) / n;
             let between: f64 = means.iter().map(|m| (m - mean).powi(2) / n).sum();
-            let share = between / (between + within);
-            share.is_finite().then_some(share)
+            let fraction = between / (between + within);
+            fraction.is_finite().then_some(fraction)
         })
         .collect();
-    shares.sort_by(f64::total_cmp);
-    Ok(shares.get(shares.len() / 2).copied().unwrap_or(0.0))
+    fractions.sort_by(f64::total_cmp);
+    Ok(fractions.get(fractions.len() / 2).copied().unwrap_or(0.0))
 }

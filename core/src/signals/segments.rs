@@ -1,4 +1,4 @@
-//! Segments of a recording, from each of which a matrix is estimated.
+//! Division of a recording into segments. One matrix is estimated from each segment.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -9,14 +9,18 @@ use crate::Error;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 
-/// Samples with a common mean: spans in ascending order.
+/// Samples of a segment or epoch: spans in ascending order, separated by excluded samples. The mean
+/// is computed over all of them.
 pub type Spans = Vec<Range<usize>>;
 
 /// The number or the length of segments.
 ///
 /// ```
 /// use codiag::signals::{SegmentLength, Segments};
-/// let third = |cut| Ok::<_, codiag::Error>(Segments::default().length(cut).pieces(100, 4)?[2].clone());
+/// let third = |length| {
+///     let segments = Segments::default().length(length).pieces(100, 4)?;
+///     Ok::<_, codiag::Error>(segments[2].clone())
+/// };
 /// assert_eq!(third(SegmentLength::Count(4))?, [50..75]);
 /// assert_eq!(third(SegmentLength::Length(30))?, [60..90]); // the last 10 samples are not used
 /// assert_eq!("30".parse(), Ok(SegmentLength::Length(30)));
@@ -26,42 +30,45 @@ pub type Spans = Vec<Range<usize>>;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum SegmentLength {
-    /// As short as the matrices allow, but at least a quarter of a second, since sources such as
-    /// the heart are active for short times: [`Segments::automatic_length`]. A
-    /// [`Separation`](super::Separation) uses longer ones if a source is silent in one of them.
+    /// The length is chosen by [`Segments::automatic_length`]: as short as the matrices allow, but
+    /// at least a quarter of a second, since sources such as the heart are active for short times.
+    /// A [`Separation`](super::Separation) uses longer segments if a source is silent in one of
+    /// them.
     #[default]
     Auto,
-    /// This many segments of equal length, evenly spread over the recording.
+    /// The given number of segments of equal length, evenly spread over the recording.
     Count(usize),
-    /// Consecutive segments of this many samples; a rest at the end is not used.
+    /// Consecutive segments of the given number of samples. Remaining samples are not used.
     Length(usize),
-    /// Consecutive segments of this many seconds, which needs a [rate](Segments#structfield.sfreq).
+    /// Consecutive segments of the given length in seconds. Requires
+    /// [`sfreq`](Segments#structfield.sfreq).
     Seconds(f64),
 }
 
 impl FromStr for SegmentLength {
     type Err = Error;
 
-    /// A length: `"150"` in samples, `"0.25s"` or `"250ms"` in time.
+    /// Parses a length in samples, such as `"150"`, or in time, such as `"0.25s"` or `"250ms"`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let seconds = |number: &str, unit: f64| {
             Some(Self::Seconds(number.trim().parse::<f64>().ok()? * unit))
         };
-        let read = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        let parsed = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
             (Some(number), _) => seconds(number, 1e-3),
             (None, Some(number)) => seconds(number, 1.0),
             (None, None) => text.trim().parse().map(Self::Length).ok(),
         };
-        read.ok_or_else(|| length_refused(&format!("{text:?}")))
+        parsed.ok_or_else(|| length_error(&format!("{text:?}")))
     }
 }
 
-fn length_refused(value: &str) -> Error {
+/// The error of an invalid length of segments.
+fn length_error(value: &str) -> Error {
     let expected = "a whole number of samples, or a time such as \"0.25s\" or \"250ms\"";
     invalid(Setting::SegmentLength, expected, value)
 }
 
-/// Segments of a recording.
+/// Division of a recording into segments.
 ///
 /// ```
 /// use codiag::signals::{SegmentLength, Segments};
@@ -69,11 +76,11 @@ fn length_refused(value: &str) -> Error {
 /// let halves = Segments::default().length(SegmentLength::Count(2));
 /// assert_eq!(halves.pieces(100, 4)?, [vec![0..50], vec![50..100]]);
 ///
-/// // Excluded spans are removed first, and the rest is cut like one recording.
-/// let clean = halves.bad_spans(vec![40..60]);
-/// assert_eq!(clean.pieces(100, 4)?, [vec![0..40], vec![60..100]]);
+/// // Bad spans are removed first. The remaining samples are divided like one recording.
+/// let without_bad = halves.bad_spans(vec![40..60]);
+/// assert_eq!(without_bad.pieces(100, 4)?, [vec![0..40], vec![60..100]]);
 ///
-/// // By default a quarter of a second each, if that is long enough for the matrices.
+/// // The default length is 0.25 s, if that is long enough for the matrices.
 /// let minute = Segments::default().sfreq(600.0);
 /// assert_eq!(minute.pieces(36_000, 40)?.len(), 240);
 /// # Ok::<(), codiag::Error>(())
@@ -81,11 +88,11 @@ fn length_refused(value: &str) -> Error {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Segments {
-    /// Their number or length.
+    /// Number or length of the segments (default: automatic).
     pub length: SegmentLength,
-    /// The fraction of a segment that overlaps with the next one, from 0 to below 1.
+    /// Fraction of a segment that overlaps with the next one, in [0, 1) (default 0).
     pub overlap: f64,
-    /// Samples per second, for lengths in seconds and automatic ones.
+    /// Sampling frequency in hertz, used for lengths in seconds and automatic lengths.
     pub sfreq: Option<f64>,
     /// Spans of samples that are not used, in any order.
     pub bad_spans: Vec<Range<usize>>,
@@ -93,19 +100,20 @@ pub struct Segments {
 
 setters!(Segments { length: SegmentLength, overlap: f64, bad_spans: Vec<Range<usize>> } optional { sfreq: f64 });
 
-/// The shortest automatic segments in seconds.
+/// Minimum length of automatic segments in seconds.
 const MIN_AUTOMATIC_SECONDS: f64 = 0.25;
-/// The fewest samples of an automatic segment for each component if the rate is known.
+/// Minimum number of samples of an automatic segment per component if `sfreq` is given.
 const MIN_SAMPLES_PER_COMPONENT: usize = 2;
-/// Samples of an automatic segment for each component if the rate is not known.
-const SAMPLES_PER_COMPONENT_WITHOUT_RATE: usize = 10;
-/// Size of the set above which automatic segments are longer.
+/// Number of samples of an automatic segment per component if `sfreq` is not given.
+const SAMPLES_PER_COMPONENT_WITHOUT_SFREQ: usize = 10;
+/// Maximum total number of matrix entries with automatic segments, about 256 MB.
 const MAX_AUTOMATIC_NUMBERS: usize = 1 << 25;
 
 impl Segments {
-    /// The length of the segments of [`SegmentLength::Auto`]: a quarter of a second, or two samples per
-    /// component if that is longer (ten if the rate is not known). In long recordings with many
-    /// components they are longer, so that the matrices need at most 256 megabytes.
+    /// Length in samples of the segments of [`SegmentLength::Auto`]: a quarter of a second, or two
+    /// samples per component if that is longer. If `sfreq` is not given, ten samples per component.
+    /// In long recordings with many components the segments are longer, so that the matrices need
+    /// at most 256 megabytes.
     ///
     /// ```
     /// use codiag::signals::Segments;
@@ -116,18 +124,19 @@ impl Segments {
     /// ```
     pub fn automatic_length(&self, samples: usize, components: usize) -> usize {
         let shortest = match self.sfreq {
-            Some(rate) => ((MIN_AUTOMATIC_SECONDS * rate).ceil() as usize)
+            Some(sfreq) => ((MIN_AUTOMATIC_SECONDS * sfreq).ceil() as usize)
                 .max(MIN_SAMPLES_PER_COMPONENT * components),
-            None => SAMPLES_PER_COMPONENT_WITHOUT_RATE * components,
+            None => SAMPLES_PER_COMPONENT_WITHOUT_SFREQ * components,
         };
-        let each = (components * (components + 1) / 2).max(1);
-        let most = (MAX_AUTOMATIC_NUMBERS / each).max(100);
+        let numbers_per_matrix = (components * (components + 1) / 2).max(1);
+        let max_segments = (MAX_AUTOMATIC_NUMBERS / numbers_per_matrix).max(100);
         shortest
-            .max(samples.div_ceil(most))
+            .max(samples.div_ceil(max_segments))
             .clamp(1, samples.max(1))
     }
 
-    /// The samples of every segment. The number of components is used by [`SegmentLength::Auto`] only.
+    /// The samples of every segment. The number of components is used for [`SegmentLength::Auto`]
+    /// only.
     ///
     /// # Errors
     /// If a field is out of its range, or there are too few samples for one segment.
@@ -141,22 +150,22 @@ impl Segments {
         let (length, starts) = match self.length {
             SegmentLength::Auto => {
                 let length = self.automatic_length(total, components);
-                // As many as fit, slightly longer, so that there is no rest.
+                // The segments are slightly longer, so that no samples remain.
                 let step = (length as f64 * (1.0 - self.overlap)).max(1.0);
                 self.evenly(1 + ((total - length) as f64 / step) as usize, total)?
             }
             SegmentLength::Count(count) => self.evenly(count, total)?,
             SegmentLength::Length(length) => self.consecutive(length, &length, total)?,
             SegmentLength::Seconds(seconds) => {
-                let Some(rate) = self.sfreq.filter(|rate| rate.is_finite() && *rate > 0.0) else {
-                    let expected =
-                        "a number of samples where the rate, the samples per second, is not known";
+                let Some(sfreq) = self.sfreq.filter(|sfreq| sfreq.is_finite() && *sfreq > 0.0)
+                else {
+                    let expected = "a number of samples if sfreq is not given";
                     let value = format!("{seconds} s");
                     return Err(invalid(Setting::SegmentLength, expected, value));
                 };
-                let length = (seconds * rate).round();
+                let length = (seconds * sfreq).round();
                 if length.is_nan() || length < 1.0 {
-                    return Err(length_refused(&format!("{seconds} s")));
+                    return Err(length_error(&format!("{seconds} s")));
                 }
                 self.consecutive(length as usize, &format!("{seconds} s, {length}"), total)?
             }
@@ -172,9 +181,9 @@ impl Segments {
             let expected = Expected::AtLeast(1);
             return Err(Error::setting(Setting::NSegments, expected, count));
         }
-        let shares = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
-        // Slightly more than the quotient, which may be a whole number before rounding.
-        let length = (total as f64 / shares * (1.0 + 1e-12)) as usize;
+        let lengths = 1.0 + (count - 1) as f64 * (1.0 - self.overlap);
+        // The factor ensures that an integer quotient is not truncated to the number below it.
+        let length = (total as f64 / lengths * (1.0 + 1e-12)) as usize;
         if length == 0 || count > total {
             let value = format!("{count} for {total} samples");
             return Err(invalid(Setting::NSegments, "at most one per sample", value));
@@ -184,15 +193,16 @@ impl Segments {
         Ok((length, starts))
     }
 
-    /// The length of consecutive segments, given as `said`, and their first samples.
+    /// The length of consecutive segments, and their first samples. Errors show the length as
+    /// `shown`.
     fn consecutive(
         &self,
         length: usize,
-        said: &dyn Display,
+        shown: &dyn Display,
         total: usize,
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
-            let value = format!("{said} for {total} samples");
+            let value = format!("{shown} for {total} samples");
             let expected = "at least 1 sample and at most as many as there are";
             return Err(invalid(Setting::SegmentLength, expected, value));
         }
@@ -201,21 +211,21 @@ impl Segments {
     }
 }
 
-/// Samples from the start of a segment or window to that of the next.
+/// Number of samples from the start of a segment or window to the start of the next one.
 pub(super) fn step(length: usize, overlap: f64) -> usize {
     ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
 }
 
-/// The spans between those excluded.
+/// The spans between the bad spans.
 pub(super) fn usable_spans(
     samples: usize,
-    exclude: &[Range<usize>],
+    bad_spans: &[Range<usize>],
 ) -> Result<Vec<Range<usize>>, Error> {
-    let mut excluded: Vec<&Range<usize>> = exclude.iter().collect();
-    excluded.sort_by_key(|span| span.start);
+    let mut bad: Vec<&Range<usize>> = bad_spans.iter().collect();
+    bad.sort_by_key(|span| span.start);
     let mut usable = Vec::new();
     let mut at = 0;
-    for span in excluded {
+    for span in bad {
         if span.start > span.end || span.end > samples {
             let value = format!("{}..{}", span.start, span.end);
             return Err(invalid(
@@ -243,13 +253,13 @@ pub(super) fn usable_spans(
     Ok(usable)
 }
 
-/// The samples of a range that is counted without the excluded ones.
-fn locate(usable: &[Range<usize>], wanted: Range<usize>) -> Spans {
+/// The samples of a range of indices that count usable samples only.
+fn locate(usable: &[Range<usize>], range: Range<usize>) -> Spans {
     let mut piece = Vec::new();
     let mut before = 0;
     for span in usable {
-        let from = wanted.start.max(before);
-        let to = wanted.end.min(before + span.len());
+        let from = range.start.max(before);
+        let to = range.end.min(before + span.len());
         if from < to {
             piece.push(span.start + from - before..span.start + to - before);
         }

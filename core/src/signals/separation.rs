@@ -1,8 +1,8 @@
-//! Separation of a recording into sources: what to diagonalize, and how.
+//! Options of a separation of a recording into sources.
 
 use std::ops::{ControlFlow, Range};
 
-use super::covariance::{epoch_pieces, epoch_sets, one_each};
+use super::covariance::{epoch_pieces, epoch_sets, one_matrix_per_piece};
 use super::segments::usable_spans;
 use super::{
     Bands, Components, Epochs, Lags, Recording, Scale, Segments, SeparationResult, Shrinkage,
@@ -12,37 +12,38 @@ use crate::report::{Observer, Record};
 use crate::setters::setters;
 use crate::{Criterion, Error, Settings};
 
-/// The property by which sources are separated.
+/// The property of the sources that is used to separate them.
 ///
 /// ```
 /// use codiag::signals::{Bands, Contrast, Lags, Separation};
 /// let bands = Bands::even(1.0, 40.0, 20, 250.0); // 250 samples per second
 /// let by_spectra = Separation::default().contrast(Contrast::Bands(bands));
 /// let sobi = Separation::default().contrast(Contrast::Lags(Lags::new(1..=100)));
-/// let jade = Separation::default().contrast(Contrast::Cumulants { exclude: Vec::new() });
+/// let jade = Separation::default().contrast(Contrast::Cumulants { bad_spans: Vec::new() });
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Contrast {
-    /// Powers that change over time, differently for each source: covariances of segments.
+    /// Powers that vary over time, differently for each source. Diagonalizes covariances of
+    /// segments.
     Segments(Segments),
-    /// Different spectra: cospectra in frequency bands, or in frequency bands of
-    /// [segments](Bands#structfield.cut).
+    /// Different spectra. Diagonalizes cospectra in frequency bands of the recording, or of its
+    /// [segments](Bands#structfield.segment_length).
     Bands(Bands),
-    /// Different autocorrelations: lagged covariances of the whitened recording, diagonalized by
-    /// rotations unless [`Lags::orthogonal`] is false. This is SOBI (Belouchrani et al. 1997), and
+    /// Different autocorrelations. Diagonalizes lagged covariances of the whitened recording by a
+    /// rotation, unless [`Lags::orthogonal`] is false. This is SOBI (Belouchrani et al. 1997), and
     /// AMUSE (Tong et al. 1990) with one lag.
     Lags(Lags),
-    /// Distributions of which at most one is Gaussian: fourth-order cumulants of the whitened
-    /// recording, diagonalized by rotations. This is JADE (Cardoso & Souloumiac 1993).
+    /// Non-Gaussian distributions; at most one source may be Gaussian. Diagonalizes fourth-order
+    /// cumulants of the whitened recording by a rotation. This is JADE (Cardoso & Souloumiac 1993).
     Cumulants {
         /// Spans of samples that are not used, in any order.
-        exclude: Vec<Range<usize>>,
+        bad_spans: Vec<Range<usize>>,
     },
 }
 
 impl Contrast {
-    /// Whether the recording is whitened.
+    /// Whether the recording is whitened before matrices are estimated.
     pub(super) fn whitens(&self) -> bool {
         matches!(self, Self::Lags(_) | Self::Cumulants { .. })
     }
@@ -62,54 +63,55 @@ impl Default for Contrast {
     }
 }
 
-/// Separation of a recording into sources: x = A s + rest, s = B x.
+/// Separation of a recording x into sources s = B x, with x = A s plus the signals outside of the
+/// components.
 ///
-/// Joint diagonalization of covariances of segments, of cospectra, of lagged covariances or of
-/// cumulants separates sources that differ in the property of the [`Contrast`] (default: how their
-/// powers change over time).
+/// Joint diagonalization of covariances of segments, cospectra, lagged covariances or cumulants
+/// separates sources that differ in the property given by the [`Contrast`] (default: the variation
+/// of their powers over time).
 ///
 /// ```
 /// use codiag::signals::{Separation, RecordingView, simulate};
 /// use codiag::synthetic::amari_distance;
 ///
-/// let made = simulate::nonstationary(5, 100, 200, 0); // 5 channels, 20,000 samples
-/// let recording = RecordingView::new(&made.data, 5, 20_000)?;
-/// let found = Separation::default().fit(&recording)?;
-/// assert!(found.diagonalization.status.is_converged());
-/// assert!(amari_distance(found.filters(), &made.mixing) < 0.05);
-/// let sources = found.sources(&recording)?; // 5 x 20,000
+/// let simulated = simulate::nonstationary(5, 100, 200, 0); // 5 channels, 20,000 samples
+/// let recording = RecordingView::new(&simulated.data, 5, 20_000)?;
+/// let result = Separation::default().fit(&recording)?;
+/// assert!(result.diagonalization.status.is_converged());
+/// assert!(amari_distance(result.filters(), &simulated.mixing) < 0.05);
+/// let sources = result.sources(&recording)?; // 5 x 20,000
 ///
 /// use codiag::Settings;
 /// use codiag::signals::{Components, Contrast, SegmentLength, Segments};
-/// let other = Separation::default()
+/// let separation = Separation::default()
 ///     .n_components(Components::Count(3)) // the leading principal components
 ///     .contrast(Contrast::Segments(Segments::default().length(SegmentLength::Length(200))))
 ///     .solver(Settings::default().tol(1e-6));
-/// assert_eq!(other.fit(&recording)?.components(), 3);
+/// assert_eq!(separation.fit(&recording)?.n_components(), 3);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Separation {
-    /// Number of components.
+    /// Number of components (default: the rank of the recording).
     pub n_components: Components,
-    /// The property by which they are separated.
+    /// The property used to separate the sources (default: variation of their powers over time).
     pub contrast: Contrast,
-    /// Whether the mean of every segment (or window) is subtracted.
+    /// Whether the mean of every segment or window is subtracted (default true).
     pub center: bool,
-    /// Scaling of the channels for principal components, shrinkage and fractions of variance.
-    /// Filters and patterns are in the recording's own units.
+    /// Scaling of the channels for principal components, shrinkage and explained variance (default:
+    /// none). Filters and patterns are in the units of the recording.
     pub scale: Scale,
     /// Shrinkage of each matrix towards a multiple of the identity, in the coordinates of the
-    /// components.
+    /// components (default: none).
     pub shrinkage: Shrinkage,
-    /// Number of threads; None chooses it by the amount of work.
+    /// Number of threads (default: chosen by the amount of work).
     pub n_jobs: Option<usize>,
-    /// How the matrices are diagonalized. A given start, such as the filters of another recording,
-    /// is components x channels, in the recording's units. The bootstrap for
-    /// [stability](Settings#structfield.stability) resamples segments, epochs or classes, or blocks
-    /// of time if all matrices are of the whole recording (lags, cumulants, bands without
-    /// segments).
+    /// Settings of the joint diagonalization. A given starting point, such as the filters of
+    /// another recording, is components x channels, in the units of the recording. The bootstrap of
+    /// [`n_resamples`](Settings#structfield.n_resamples) resamples segments, epochs or classes. If
+    /// all matrices are estimated from the whole recording (lags, cumulants, bands without
+    /// segments), it resamples blocks of time.
     pub solver: Settings,
 }
 
@@ -140,16 +142,17 @@ impl Separation {
     /// Separates a recording.
     ///
     /// # Errors
-    /// If a segment has fewer samples than components, a sample is not finite, or an option is out
-    /// of its range. A solve that does not converge is a [`Status`](crate::Status) instead.
+    /// If a segment has too few samples, a sample is not finite, or an option is out of range. A
+    /// solve that does not converge is not an error; see [`Status`](crate::Status).
     pub fn fit(&self, recording: &dyn Recording) -> Result<SeparationResult, Error> {
-        self.fit_with(recording, &mut unobserved)
+        self.fit_with(recording, &mut no_observer)
     }
 
-    /// Like [`Separation::fit`], with an observer that follows the solver and may stop it.
+    /// Like [`Separation::fit`], with an observer that is called after each iteration of the solver
+    /// and may stop it.
     ///
     /// # Errors
-    /// Those of [`Separation::fit`].
+    /// The errors of [`Separation::fit`].
     pub fn fit_with(
         &self,
         recording: &dyn Recording,
@@ -161,44 +164,48 @@ impl Separation {
                 self.fit_segments(recording, segments.clone(), observer)
             }
             Contrast::Bands(bands) => {
-                let most = self.n_components.at_most(recording.channels());
-                let pieces = bands.pieces(recording.samples(), most)?;
+                let max_components = self.n_components.at_most(recording.channels());
+                let pieces = bands.pieces(recording.samples(), max_components)?;
                 self.fit_cospectra(recording, bands, pieces, observer)
             }
             Contrast::Lags(lags) => {
-                let most = self.n_components.at_most(recording.channels());
-                let pieces = lags.segments.pieces(recording.samples(), most)?;
-                self.fit_whitened(recording, &one_each(pieces), observer)
+                let max_components = self.n_components.at_most(recording.channels());
+                let pieces = lags.segments.pieces(recording.samples(), max_components)?;
+                self.fit_whitened(recording, &one_matrix_per_piece(pieces), observer)
             }
-            Contrast::Cumulants { exclude } => {
-                let piece = usable_spans(recording.samples(), exclude)?;
+            Contrast::Cumulants { bad_spans } => {
+                let piece = usable_spans(recording.samples(), bad_spans)?;
                 self.fit_whitened(recording, &[vec![piece]], observer)
             }
         }
     }
 
-    /// Separates epochs. The covariances are those of epochs or, with labels (numbers from 0 on),
-    /// of classes; lagged covariances are those of all epochs together, or of classes; [`Segments`]
-    /// are not used. Windows of cospectra and lags do not cross the borders of epochs. Labels have
-    /// no effect on cumulants, and on cospectra only with a [cut](Bands#structfield.cut), whose
-    /// segments are then the epochs or classes.
+    /// Separates epochs.
+    ///
+    /// Covariances are estimated per epoch or, if labels (class numbers from 0 on) are given, per
+    /// class. Lagged covariances are estimated from all epochs together, or per class. [`Segments`]
+    /// are not used. Windows of cospectra and products of lagged covariances do not cross the
+    /// boundaries of epochs. Labels have no effect on cumulants. They affect cospectra only if
+    /// [`segment_length`](Bands#structfield.segment_length) is set; the segments are then the
+    /// epochs or classes.
     ///
     /// ```
     /// use std::ops::ControlFlow;
     /// use codiag::signals::{Epochs, Separation, simulate};
     ///
-    /// let made = simulate::nonstationary(3, 3, 2000, 0);
-    /// // The recording as 30 epochs of 3 channels and 200 samples, without a copy.
-    /// let epochs = Epochs::with_strides(&made.data, [30, 3, 200], [200, 6000, 1])?;
+    /// let simulated = simulate::nonstationary(3, 3, 2000, 0);
+    /// // A view of the recording as 30 epochs of 3 channels and 200 samples.
+    /// let epochs = Epochs::with_strides(&simulated.data, [30, 3, 200], [200, 6000, 1])?;
     /// let labels: Vec<usize> = (0..30).map(|e| e / 10).collect();
-    /// let mut silent = |_: &codiag::Record, _: &_| ControlFlow::Continue(());
-    /// let found = Separation::default().fit_epochs(&epochs, Some(&labels), &mut silent)?;
-    /// assert_eq!(found.diagonalization.powers.rows(), 3); // one covariance per class
+    /// let mut observer = |_: &codiag::Record, _: &_| ControlFlow::Continue(());
+    /// let result = Separation::default().fit_epochs(&epochs, Some(&labels), &mut observer)?;
+    /// assert_eq!(result.diagonalization.powers.rows(), 3); // one covariance per class
     /// # Ok::<(), codiag::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`Separation::fit`], or if the number of labels differs from that of the epochs.
+    /// The errors of [`Separation::fit`], or if the number of labels differs from the number of
+    /// epochs.
     pub fn fit_epochs(
         &self,
         epochs: &Epochs<'_>,
@@ -227,6 +234,6 @@ impl Separation {
     }
 }
 
-fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
+fn no_observer(_: &Record, _: &Matrix) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }

@@ -6,38 +6,38 @@ use rand_distr::StandardNormal;
 
 use crate::linalg::{self, Matrix};
 
-/// A recording and the sources it is a mixture of.
+/// A simulated recording with its sources and their mixing matrix.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Simulation {
-    /// Channels · samples numbers, one channel after the other: A s, plus noise if there is any.
+    /// The recording A s plus noise, channels x samples in row-major order.
     pub data: Vec<f64>,
-    /// The number of channels.
+    /// Number of channels.
     pub channels: usize,
-    /// The number of samples.
+    /// Number of samples.
     pub samples: usize,
-    /// A: channels x sources.
+    /// The mixing matrix A, channels x sources.
     pub mixing: Matrix,
-    /// s: sources x samples.
+    /// The sources s, sources x samples.
     pub sources: Matrix,
-    /// Samples per second.
-    pub rate: f64,
+    /// Sampling frequency in hertz.
+    pub sfreq: f64,
 }
 
 impl Simulation {
-    fn mix(sources: Matrix, mixing: Matrix, rate: f64) -> Self {
+    fn mix(sources: Matrix, mixing: Matrix, sfreq: f64) -> Self {
         Self {
             data: linalg::product(&mixing, &sources).into_vec(),
             channels: mixing.rows(),
             samples: sources.columns(),
             mixing,
             sources,
-            rate,
+            sfreq,
         }
     }
 
-    /// The signal-to-interference ratio of each source in B x, in decibels: its power relative to
-    /// that of all others, in the row of B A in which this is largest.
+    /// The signal-to-interference ratio in decibels of each source in B x: the ratio of its power
+    /// to the power of all other sources, in the row of B A where this ratio is largest.
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();
@@ -66,49 +66,52 @@ fn random_mixing(rows: usize, columns: usize, rng: &mut StdRng) -> Matrix {
     Matrix::from_fn(rows, columns, |_, _| normal(rng))
 }
 
-/// A random mixture of p Gaussian sources to p channels. Their powers are constant in stretches of
-/// `length` samples and change at random by factors of about e.
+/// Simulates a random mixture of p Gaussian sources, recorded by p channels. The powers of the
+/// sources are constant within segments of `length` samples, and vary between segments by factors
+/// of about e.
 ///
 /// ```
-/// let made = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
-/// assert_eq!((made.channels, made.samples), (3, 2000));
+/// let simulated = codiag::signals::simulate::nonstationary(3, 20, 100, 0);
+/// assert_eq!((simulated.channels, simulated.samples), (3, 2000));
 /// ```
-pub fn nonstationary(p: usize, stretches: usize, length: usize, seed: u64) -> Simulation {
+pub fn nonstationary(p: usize, segments: usize, length: usize, seed: u64) -> Simulation {
     let mut rng = StdRng::seed_from_u64(seed);
     let mixing = random_mixing(p, p, &mut rng);
-    let mut sources = Matrix::zeros(p, stretches * length);
+    let mut sources = Matrix::zeros(p, segments * length);
     for k in 0..p {
-        for stretch in sources.row_mut(k).chunks_exact_mut(length.max(1)) {
+        for segment in sources.row_mut(k).chunks_exact_mut(length.max(1)) {
             let amplitude = (0.5 * normal(&mut rng)).exp();
-            stretch.fill_with(|| amplitude * normal(&mut rng));
+            segment.fill_with(|| amplitude * normal(&mut rng));
         }
     }
     Simulation::mix(sources, mixing, 100.0)
 }
 
-/// Mixtures of `count` speech-like sounds to `count` microphones, at 8000 samples per second: about
-/// four syllables per second, voiced at a pitch of their own or unvoiced, with pauses.
+/// Simulates mixtures of `count` speech-like signals, recorded by `count` microphones at 8000
+/// samples per second. Each speaker has a pitch, and utters about four syllables per second, voiced
+/// or unvoiced, with pauses.
 ///
 /// ```
-/// let made = codiag::signals::simulate::voices(3, 2.0, 0);
-/// assert_eq!((made.channels, made.samples, made.rate), (3, 16_000, 8000.0));
+/// let simulated = codiag::signals::simulate::voices(3, 2.0, 0);
+/// assert_eq!((simulated.channels, simulated.samples, simulated.sfreq), (3, 16_000, 8000.0));
 /// ```
 pub fn voices(count: usize, seconds: f64, seed: u64) -> Simulation {
-    let rate = 8000.0;
+    let sfreq = 8000.0;
     let mut rng = StdRng::seed_from_u64(seed);
     let mixing = random_mixing(count, count, &mut rng);
-    let mut sources = Matrix::zeros(count, (seconds * rate) as usize);
+    let mut sources = Matrix::zeros(count, (seconds * sfreq) as usize);
     for k in 0..count {
-        speak(sources.row_mut(k), rate, &mut rng);
+        speak(sources.row_mut(k), sfreq, &mut rng);
     }
-    Simulation::mix(sources, mixing, rate)
+    Simulation::mix(sources, mixing, sfreq)
 }
 
-fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+/// Writes a speech-like signal.
+fn speak(out: &mut [f64], sfreq: f64, rng: &mut StdRng) {
     let pitch = 90.0 + 150.0 * rng.random::<f64>();
     let mut at = 0;
     while at < out.len() {
-        let length = ((0.12 + 0.2 * rng.random::<f64>()) * rate) as usize;
+        let length = ((0.12 + 0.2 * rng.random::<f64>()) * sfreq) as usize;
         let end = out.len().min(at + length);
         let kind: f64 = rng.random();
         let loudness = (0.6 * normal(rng)).exp();
@@ -116,9 +119,9 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
         let mut phase = 0.0;
         let mut hiss = [0.0; 2];
         for (t, x) in out[at..end].iter_mut().enumerate() {
-            let place = t as f64 / length as f64;
-            let envelope = loudness * (std::f64::consts::PI * place).sin().powi(2);
-            phase += std::f64::consts::TAU * pitch * (1.0 + drift * place) / rate;
+            let position = t as f64 / length as f64;
+            let envelope = loudness * (std::f64::consts::PI * position).sin().powi(2);
+            phase += std::f64::consts::TAU * pitch * (1.0 + drift * position) / sfreq;
             hiss = [normal(rng), hiss[0]];
             *x = envelope
                 * match kind {
@@ -140,64 +143,64 @@ fn speak(out: &mut [f64], rate: f64, rng: &mut StdRng) {
     }
 }
 
-/// An electroencephalogram in microvolts with blinks, at 250 samples per second. The first source
-/// is the blinks, strong in the first channels and weak in the last; the others are rhythms of
-/// changing amplitude. Each channel has independent noise.
+/// Simulates an electroencephalogram with blinks, in microvolts at 250 samples per second. The
+/// first source consists of blinks, which are strong in the first channels and weak in the last
+/// ones. The other sources are rhythms of varying amplitude. Each channel has independent noise.
 ///
 /// ```
-/// let made = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
-/// assert_eq!((made.channels, made.samples, made.sources.rows()), (8, 2500, 4));
-/// assert!(made.mixing[(0, 0)] > 10.0 * made.mixing[(7, 0)]); // blinks are strong in front
+/// let simulated = codiag::signals::simulate::eeg_with_blinks(8, 4, 10.0, 0);
+/// assert_eq!((simulated.channels, simulated.samples, simulated.sources.rows()), (8, 2500, 4));
+/// assert!(simulated.mixing[(0, 0)] > 10.0 * simulated.mixing[(7, 0)]); // amplitudes of the blinks
 /// ```
 ///
 /// # Panics
-/// If there are no sources or fewer channels than sources.
+/// If there are no sources, or fewer channels than sources.
 pub fn eeg_with_blinks(channels: usize, sources: usize, seconds: f64, seed: u64) -> Simulation {
     assert!(
         0 < sources && sources <= channels,
-        "as many channels as sources, or more"
+        "the number of sources must be between 1 and the number of channels"
     );
-    let rate = 250.0;
-    let samples = (seconds * rate) as usize;
+    let sfreq = 250.0;
+    let samples = (seconds * sfreq) as usize;
     let mut rng = StdRng::seed_from_u64(seed);
     let mut mixing = random_mixing(channels, sources, &mut rng);
     for c in 0..channels {
         mixing[(c, 0)] = 150.0 * (-4.0 * c as f64 / channels as f64).exp();
     }
-    let mut made = Matrix::zeros(sources, samples);
-    blink(made.row_mut(0), rate, &mut rng);
+    let mut signals = Matrix::zeros(sources, samples);
+    blink(signals.row_mut(0), sfreq, &mut rng);
     for k in 1..sources {
         let frequency = 4.0 + 26.0 * k as f64 / sources as f64;
-        rhythm(made.row_mut(k), frequency, rate, &mut rng);
+        rhythm(signals.row_mut(k), frequency, sfreq, &mut rng);
     }
-    let mut simulation = Simulation::mix(made, mixing, rate);
+    let mut simulation = Simulation::mix(signals, mixing, sfreq);
     let samples = simulation.data.iter_mut();
     samples.for_each(|x| *x += 0.5 * normal(&mut rng));
     simulation
 }
 
-/// Bumps of a third of a second, about one every three seconds.
-fn blink(out: &mut [f64], rate: f64, rng: &mut StdRng) {
+/// Adds deflections of a third of a second, about one every three seconds.
+fn blink(out: &mut [f64], sfreq: f64, rng: &mut StdRng) {
     let mut next = 1.0;
-    while ((next + 0.4) * rate) < out.len() as f64 {
+    while ((next + 0.4) * sfreq) < out.len() as f64 {
         let height = 1.0 + 0.2 * normal(rng);
-        let first = (next * rate) as usize;
-        let width = (0.35 * rate) as usize;
+        let first = (next * sfreq) as usize;
+        let width = (0.35 * sfreq) as usize;
         for (t, x) in out[first..first + width].iter_mut().enumerate() {
-            let place = t as f64 / width as f64;
-            *x += height * (std::f64::consts::PI * place).sin().powi(2);
+            let position = t as f64 / width as f64;
+            *x += height * (std::f64::consts::PI * position).sin().powi(2);
         }
         next += 1.5 + 3.0 * rng.random::<f64>();
     }
 }
 
-/// Narrow-band noise of a few microvolts with a changing amplitude.
-fn rhythm(out: &mut [f64], frequency: f64, rate: f64, rng: &mut StdRng) {
-    let angle = std::f64::consts::TAU * frequency / rate;
+/// Writes narrow-band noise of a few microvolts with varying amplitude.
+fn rhythm(out: &mut [f64], frequency: f64, sfreq: f64, rng: &mut StdRng) {
+    let angle = std::f64::consts::TAU * frequency / sfreq;
     let radius = 0.97_f64;
     let (mut before, mut last, mut level) = (0.0, 0.0, 0.0);
     for x in out {
-        // The level changes over some seconds.
+        // The level varies over a few seconds.
         level = 0.998 * level + 0.063 * normal(rng);
         let next = 2.0 * radius * angle.cos() * last - radius * radius * before + normal(rng);
         (before, last) = (last, next);

@@ -60,7 +60,7 @@ pub(super) fn assemble<T: Scalar>(
         normalization
     };
     let order = if settings.canonical {
-        linalg::descending(&variations)
+        linalg::argsort_descending(&variations)
     } else {
         (0..p).collect()
     };

@@ -44,7 +44,7 @@ pub(crate) fn solve_starts<T: Scalar>(
     let orthogonal = settings.orthogonal || criterion.requires_rotations();
     let settings = &settings.clone().orthogonal(orthogonal);
     let reduction = backend.summary().reduction.as_ref();
-    if orthogonal && reduction.is_some_and(|reduction| !reduction.rotates()) {
+    if orthogonal && reduction.is_some_and(|reduction| !reduction.allows_orthogonal()) {
         return Err(Error::Conflict(Conflict::OrthogonalReduced));
     }
     let progress = &mut Progress::new(backend.summary(), settings.tol, observer);

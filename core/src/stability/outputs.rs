@@ -41,7 +41,7 @@ impl<T: Scalar> Outputs<T> {
         let p = similarity.rows();
         let sizes: Vec<f64> = similarity.as_slice().iter().map(|x| x.abs()).collect();
         let (mut found, mut taken) = (vec![None; p], vec![false; p]);
-        for k in linalg::descending(&sizes) {
+        for k in linalg::argsort_descending(&sizes) {
             let (a, b) = (k / p, k % p);
             if found[a].is_none() && !taken[b] {
                 found[a] = Some(sizes[k].min(1.0));

@@ -1,4 +1,4 @@
-//! Every kind of bad input has an error of its own, with the numbers in it.
+//! Each kind of invalid input has its own error, with the numbers that describe it.
 
 use codiag::error::{Conflict, InitProblem, Remedy, Setting};
 use codiag::synthetic::{Synthetic, noisy};
@@ -19,7 +19,7 @@ fn settings_error(change: impl FnOnce(&mut Settings)) -> Error {
 }
 
 #[test]
-fn empty_sets_and_wrong_lengths() {
+fn empty_sets_and_wrong_lengths_are_errors() {
     for (n, p) in [(0, 3), (3, 0), (0, 0)] {
         assert_eq!(
             MatrixSet::<f64>::new(&[], n, p).unwrap_err(),
@@ -54,7 +54,7 @@ fn empty_sets_and_wrong_lengths() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_named() {
+fn non_finite_entries_are_located() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut made = Synthetic::new(100, 4, 0.1, 0);
         made.data[73 * 16 + 2 * 4 + 3] = bad;
@@ -75,7 +75,7 @@ fn numbers_that_are_not_finite_are_named() {
 }
 
 #[test]
-fn asymmetry_is_measured_against_the_largest_entry() {
+fn asymmetry_is_relative_to_the_largest_entry() {
     let mut made = Synthetic::new(20, 4, 0.1, 0);
     let matrix = &mut made.data[5 * 16..6 * 16];
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
@@ -94,14 +94,14 @@ fn asymmetry_is_measured_against_the_largest_entry() {
     };
     assert_eq!((matrix, row, column), (5, 1, 0));
     assert!((asymmetry - 1e-6).abs() < 1e-8);
-    // Rounding is symmetrized away.
+    // Asymmetry by rounding is removed.
     made.data[5 * 16 + 1] = before + 1e-10 * largest;
     let set = made.set().unwrap();
     assert_eq!(set.matrix(5)[(0, 1)], set.matrix(5)[(1, 0)]);
 }
 
 #[test]
-fn singular_and_indefinite_matrices_are_named_with_what_helps() {
+fn singular_and_indefinite_matrices_are_reported_with_a_remedy() {
     let mut made = Synthetic::new(20, 3, 0.3, 0);
     made.data[7 * 9..8 * 9].copy_from_slice(&[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
     let error = made.set().unwrap_err();
@@ -113,7 +113,7 @@ fn singular_and_indefinite_matrices_are_named_with_what_helps() {
     else {
         panic!("{error}");
     };
-    // No shrinkage that one would want lifts an eigenvalue of −1.
+    // No acceptable shrinkage makes an eigenvalue of −1 positive.
     assert_eq!((matrix, remedy), (Some(7), Remedy::None));
     assert!((eigenvalue + 1.0).abs() < 1e-12);
     for (smallest, shrinkage) in [(0.0, 1e-3), (-1e-4, 1e-3), (-2e-3, 1e-2), (-0.03, 0.1)] {
@@ -131,7 +131,7 @@ fn singular_and_indefinite_matrices_are_named_with_what_helps() {
         assert!(MatrixSet::with_options(&made.data, 20, 3, &shrunk).is_ok());
     }
 
-    // All of rank 1 in two channels.
+    // All matrices have rank 1 in two channels.
     let data: Vec<f64> = (1..5)
         .flat_map(|k| [1.0, 2.0, 2.0, 4.0].map(|x| x * f64::from(k)))
         .collect();
@@ -205,7 +205,7 @@ fn weights_ranks_and_shrinkage_are_checked() {
 }
 
 #[test]
-fn starts_are_checked() {
+fn starting_points_are_checked() {
     let start = |b: Matrix| settings_error(|s| s.init = Init::Given(b));
     assert!(matches!(
         start(Matrix::identity(2)),
@@ -240,7 +240,7 @@ fn starts_are_checked() {
         s.init = Init::Given(Matrix::diagonal(&[1.0, 2.0, 3.0]));
     });
     assert!(skewed.to_string().contains("orthogonal"), "{skewed}");
-    // Scale alone is no reason to refuse a start.
+    // Starting points of any scale are accepted.
     let tiny = Settings::default().init(Init::Given(Matrix::diagonal(&[1e-12, 1.0, 1e9])));
     assert!(
         diagonalize(&noisy(8, 3, 0.3, 0), &tiny)
@@ -318,7 +318,7 @@ fn settings_are_checked() {
 }
 
 #[test]
-fn units_beyond_the_range_of_numbers_are_refused() {
+fn matrices_out_of_range_are_errors() {
     for scale in [1e-320, 1e-290, 1e290, 1e305] {
         let mut made = Synthetic::new(4, 3, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
@@ -328,13 +328,13 @@ fn units_beyond_the_range_of_numbers_are_refused() {
     for scale in [1e-200, 1e200] {
         let mut made = Synthetic::new(4, 3, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
-        let answer = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
-        assert!(answer.status.is_converged());
+        let result = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+        assert!(result.status.is_converged());
     }
 }
 
 #[test]
-fn energies_whose_squares_leave_the_range_of_numbers_are_refused() {
+fn energies_out_of_range_are_errors() {
     let scaled = |criterion: Criterion, scale: f64| {
         let mut made = Synthetic::new(6, 4, 0.3, 0);
         made.data.iter_mut().for_each(|x| *x *= scale);
@@ -349,15 +349,15 @@ fn energies_whose_squares_leave_the_range_of_numbers_are_refused() {
         for method in criterion.methods() {
             let settings = Settings::default().method(*method);
             for scale in [2.0_f64.powi(-220), 2.0_f64.powi(220)] {
-                let answer = diagonalize(&scaled(criterion, scale).unwrap(), &settings).unwrap();
-                assert!(answer.loss.is_finite() && answer.gradient_norm.is_finite());
+                let result = diagonalize(&scaled(criterion, scale).unwrap(), &settings).unwrap();
+                assert!(result.loss.is_finite() && result.gradient_norm.is_finite());
             }
         }
     }
 }
 
 #[test]
-fn no_rank_hides_a_negative_eigenvalue() {
+fn negative_eigenvalue_is_an_error_for_any_rank() {
     let auto = options(|o| o.n_components = Rank::Auto);
     let one = [1.0, 2.0, 2.0, 1.0];
     let two = [1.0, 0.0, 0.0, 1.0, 5.0, 0.0, 0.0, -3.0];
@@ -372,12 +372,12 @@ fn no_rank_hides_a_negative_eigenvalue() {
             panic!("{error}");
         };
         assert!((eigenvalue + 1.0).abs() < 1e-12);
-        // Nor is advice given that would not help.
+        // The error without a rank suggests no reduction either.
         let error = MatrixSet::new(data, data.len() / 4, 2).unwrap_err();
         let remedy = Remedy::None;
         assert!(matches!(error, Error::NotPositiveDefinite { remedy: r, .. } if r == remedy));
     }
-    // Positive in one matrix and negative in another: the mean does not show it.
+    // Positive in one matrix and negative in another: the mean is semidefinite.
     for unit in [1e-24, 1.0, 1e12] {
         let data = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0].map(|x| unit * x);
         let error = MatrixSet::with_options(&data, 2, 2, &auto).unwrap_err();
@@ -391,7 +391,7 @@ fn no_rank_hides_a_negative_eigenvalue() {
 }
 
 #[test]
-fn asymmetry_of_single_precision_is_taken_on_request() {
+fn asymmetry_of_single_precision_is_removed_by_symmetrize() {
     let mut made = Synthetic::new(5, 3, 0.3, 0);
     made.data[9 + 1] *= 1.0 + 4e-8;
     let largest = made.data[9..18].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
@@ -404,7 +404,7 @@ fn asymmetry_of_single_precision_is_taken_on_request() {
     let set = MatrixSet::with_options(&made.data, 5, 3, &symmetrize).unwrap();
     let mean = 0.5 * (made.data[9 + 1] + made.data[9 + 3]);
     assert_eq!(set.matrix(1)[(0, 1)], mean);
-    // What is not finite is no asymmetry.
+    // Entries that are not finite are not reported as an asymmetry.
     made.data[9 + 1] = f64::INFINITY;
     assert!(matches!(
         MatrixSet::with_options(&made.data, 5, 3, &symmetrize),

@@ -1,4 +1,4 @@
-//! Every error in every language: the message has the options of that language, and of no other.
+//! Every error message names the options of its language, and no other spelling.
 
 #![allow(clippy::too_many_lines)] // tables
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use codiag::error::{Conflict, Expected, InitProblem, MemoryRemedy, Portion, Remedy, Setting};
 use codiag::npy::NpyError;
-use codiag::{Criterion, Error, Memory, Method};
+use codiag::{Criterion, Error, Init, Memory, Method};
 
 #[path = "../../../capi/src/option_names.rs"]
 mod c;
@@ -18,10 +18,10 @@ mod python;
 
 const LANGUAGES: usize = 6;
 const PYTHON: python::Keywords = python::Keywords {
-    given_matrix: "the start",
+    given_matrix: "init",
 };
 
-/// In the order of the table: Rust, the program, Python, C, R, Octave.
+/// Renders an error for Rust, the program, Python, C, R and Octave.
 fn render(error: &Error) -> [String; LANGUAGES] {
     [
         error.to_string(),
@@ -33,7 +33,7 @@ fn render(error: &Error) -> [String; LANGUAGES] {
     ]
 }
 
-/// Spellings that only other languages have.
+/// Spellings that only other languages have, in the order of [`render`].
 const FOREIGN: [&[&str]; LANGUAGES] = [
     &["--", "CODIAG_", "=True", "=\"", "TRUE", "'"],
     &["::", "CODIAG_", "=", "TRUE", "'", "\""],
@@ -87,7 +87,7 @@ fn out_of_memory(remedy: MemoryRemedy) -> Error {
     }
 }
 
-/// Errors, and what their messages contain in each language.
+/// Errors, with a part of their message in each language.
 fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
     let lags = MemoryRemedy::Setting {
         setting: Setting::Lags,
@@ -106,17 +106,18 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
                 "matrix 3 is not positive definite (smallest eigenvalue -2.000e-9); all matrices share a null \
                  space (the mean has rank 4): use Rank::Auto or Rank::Exactly(4)",
                 "matrix 3 is not positive definite (smallest eigenvalue -2.000e-9); all matrices share a null \
-                 space (the mean has rank 4): use --rank auto or --rank 4",
-                "use rank=\"auto\" or rank=4",
-                "use rank = CODIAG_RANK_AUTO or rank = 4",
-                "use rank = \"auto\" or rank = 4",
-                "use 'rank', 'auto' or 'rank', 4",
+                 space (the mean has rank 4): use --n-components auto or --n-components 4",
+                "use n_components=\"auto\" or n_components=4",
+                "use n_components = CODIAG_N_COMPONENTS_AUTO or n_components = 4",
+                "use n_components = \"auto\" or n_components = 4",
+                "use 'n_components', 'auto' or 'n_components', 4",
             ],
         ),
         (
             not_definite(Remedy::Shrink { shrinkage: 1e-3 }),
             [
-                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out",
+                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out (was it computed \
+                 from too few samples?)",
                 "with --shrinkage 1e-3,",
                 "with shrinkage=1e-3,",
                 "with shrinkage = 1e-3,",
@@ -156,21 +157,22 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             [
                 "B must be orthogonal (unitary if complex), as Settings::orthogonal(true) and \
                  Criterion::Frobenius require",
-                "as --orthogonal and --criterion frobenius require",
-                "the start must be orthogonal (unitary if complex), as orthogonal=True and \
+                "the matrix of --init must be orthogonal (unitary if complex), as --orthogonal and --criterion \
+                 frobenius require",
+                "init must be orthogonal (unitary if complex), as orthogonal=True and \
                  criterion=\"frobenius\" require",
                 "b must be orthogonal (unitary if complex), as orthogonal = 1",
-                "as orthogonal = TRUE and",
+                "init must be orthogonal (unitary if complex), as orthogonal = TRUE and",
                 "as 'orthogonal', true and",
             ],
         ),
         (
             setting(Setting::Tol, Expected::Positive),
             [
-                "tolerance must be a positive number, got 9",
+                "tol must be a positive number, got 9",
                 "--tol must be",
                 "tol must be",
-                "tolerance must be",
+                "tol must be",
                 "tol must be",
                 "'tol' must be",
             ],
@@ -192,12 +194,12 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
                 Expected::OneOfOr(&["full", "auto"], "a number from 1 to p"),
             ),
             [
-                "rank must be Rank::Full, Rank::Auto or a number from 1 to p, got 9",
-                "--rank must be auto or a number from 1 to p, got 9",
-                "rank must be \"full\", \"auto\" or a number",
-                "rank must be 0, CODIAG_RANK_AUTO or a number",
-                "rank must be \"full\", \"auto\" or a number",
-                "'rank' must be 'full', 'auto' or a number",
+                "n_components must be Rank::Full, Rank::Auto or a number from 1 to p, got 9",
+                "--n-components must be auto or a number from 1 to p, got 9",
+                "n_components must be None, \"auto\" or a number",
+                "n_components must be 0, CODIAG_N_COMPONENTS_AUTO or a number",
+                "n_components must be \"full\", \"auto\" or a number",
+                "'n_components' must be 'full', 'auto' or a number",
             ],
         ),
         (
@@ -240,12 +242,12 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             Error::Conflict(Conflict::OrthogonalReduced),
             [
-                "Settings::orthogonal(true) cannot be combined with rank:",
-                "--orthogonal cannot be combined with --rank:",
-                "orthogonal=True cannot be combined with rank:",
-                "orthogonal = 1 cannot be combined with rank:",
-                "orthogonal = TRUE cannot be combined with rank:",
-                "'orthogonal', true cannot be combined with 'rank':",
+                "Settings::orthogonal(true) cannot be combined with n_components,",
+                "--orthogonal cannot be combined with --n-components,",
+                "orthogonal=True cannot be combined with n_components,",
+                "orthogonal = 1 cannot be combined with n_components,",
+                "orthogonal = TRUE cannot be combined with n_components,",
+                "'orthogonal', true cannot be combined with 'n_components',",
             ],
         ),
         (
@@ -282,36 +284,39 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             ],
         ),
         (
-            Error::Conflict(Conflict::OrderUntried),
+            Error::Conflict(Conflict::StabilityNotEstimated),
             [
-                "SortBy::Stability requires resamples or restarts; use Settings::stability(20) or \
-                 Settings::restarts(20)",
-                "--order stability requires resamples or restarts; use --stability 20 or --restarts 20",
-                "order=\"stability\" requires resamples or restarts; use stability=20 or restarts=20",
-                "use stability = 20 or restarts = 20",
-                "use stability = 20 or restarts = 20",
-                "use 'stability', 20 or 'restarts', 20",
+                "SortBy::Stability requires resamples or restarts, from which the stability is estimated; use \
+                 Settings::n_resamples(20) or Settings::n_restarts(20)",
+                "--sort-by stability requires resamples or restarts, from which the stability is estimated; use \
+                 --n-resamples 20 or --n-restarts 20",
+                "sort_by=\"stability\" requires resamples or restarts, from which the stability is estimated; \
+                 use n_resamples=20 or n_restarts=20",
+                "use n_resamples = 20 or n_restarts = 20",
+                "use n_resamples = 20 or n_restarts = 20",
+                "use 'n_resamples', 20 or 'n_restarts', 20",
             ],
         ),
         (
             Error::Conflict(Conflict::StabilityNotInMemory),
             [
-                "stability requires all matrices in memory; use restarts, or load all",
-                "--stability requires all matrices in memory; use --restarts, or leave out --memory",
-                "stability requires all matrices in memory; use restarts, or pass the matrices as an array",
-                "use restarts, or",
-                "use restarts, or",
-                "use 'restarts', or",
+                "n_resamples requires all matrices in memory; use n_restarts, or load all",
+                "--n-resamples requires all matrices in memory; use --n-restarts, or leave out --memory",
+                "n_resamples requires all matrices in memory; use n_restarts, or pass the matrices as an array",
+                "use n_restarts, or",
+                "use n_restarts, or",
+                "use 'n_restarts', or",
             ],
         ),
         (
             too_few(Portion::Segment(0)),
             [
-                "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or longer segments \
-                 (segment_length), at most 9 components (components), or shrinkage",
-                "(--segment-length), at most 9 components (--components), or --shrinkage",
-                "(segment_length), at most 9 components (n_components), or shrinkage",
-                "use fewer or longer segments (segments), or a longer recording",
+                "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or \
+                 longer segments (n_segments or segment_length), at most 9 components (n_components), or \
+                 shrinkage",
+                "(--n-segments or --segment-length), at most 9 components (--n-components), or --shrinkage",
+                "(n_segments or segment_length), at most 9 components (n_components), or shrinkage",
+                "use fewer or longer segments (n_segments), or a longer recording",
                 "segment 1 has 10 samples",
                 "segment 1 has 10 samples",
             ],
@@ -345,6 +350,56 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
             ],
         ),
         (
+            Error::WeightsLength {
+                expected: 3,
+                actual: 2,
+            },
+            [
+                "expected 3 weights, one per matrix, but the length of weights is 2",
+                "but the length of --sample-weight is 2",
+                "but the length of sample_weight is 2",
+                "but the length of weights is 2",
+                "but the length of weights is 2",
+                "but the length of 'weights' is 2",
+            ],
+        ),
+        (
+            Error::Weight {
+                index: 1,
+                value: -1.0,
+            },
+            [
+                "weight 1 is -1; all entries of weights must be finite and nonnegative",
+                "weight 1 is -1; all entries of --sample-weight must be",
+                "weight 1 is -1; all entries of sample_weight must be",
+                "weight 1 is -1; all entries of weights must be",
+                "weight 2 is -1; all entries of weights must be",
+                "weight 2 is -1; all entries of 'weights' must be",
+            ],
+        ),
+        (
+            Error::WeightsZero,
+            [
+                "all weights are zero; at least one entry of weights must be positive",
+                "at least one entry of --sample-weight must be positive",
+                "at least one entry of sample_weight must be positive",
+                "at least one entry of weights must be positive",
+                "at least one entry of weights must be positive",
+                "at least one entry of 'weights' must be positive",
+            ],
+        ),
+        (
+            setting(Setting::Labels, Expected::Words("one per epoch")),
+            [
+                "labels must be one per epoch, got 9",
+                "labels must be",
+                "y must be",
+                "labels must be",
+                "labels must be",
+                "'labels' must be",
+            ],
+        ),
+        (
             out_of_memory(lags),
             [
                 "JADE of 306 components needs about 36 GB of memory, but 24 GB is available; lags = 40 needs",
@@ -358,12 +413,12 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             out_of_memory(components),
             [
-                "; components = 40 needs",
-                "; --components 40 needs",
+                "; Components::Count(40) needs",
+                "; --n-components 40 needs",
                 "; n_components=40 needs",
-                "; components = 40 needs",
+                "; n_components = 40 needs",
                 "; n.comp = 40 needs",
-                "; 'components', 40 needs",
+                "; 'n_components', 40 needs",
             ],
         ),
         (
@@ -405,10 +460,16 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
     ]
 }
 
-/// Errors whose messages name no option, and what they contain in all languages.
+/// Errors with a part of their message that all languages share.
 fn without_options() -> Vec<(Error, &'static str)> {
     vec![
         (Error::Shape { shape: vec![0, 2] }, "got shape (0, 2)"),
+        (
+            Error::Shape {
+                shape: vec![4, 4, 90],
+            },
+            "got shape (4, 4, 90); move the last axis to the front",
+        ),
         (
             Error::Length {
                 shape: vec![1, 2, 2],
@@ -437,26 +498,17 @@ fn without_options() -> Vec<(Error, &'static str)> {
                 value: f64::NAN,
                 imaginary: true,
             },
-            "is NaN, not a finite number",
+            "is NaN, not a finite number; correct it, or leave the matrix out",
         ),
-        (Error::Range { power: 1e-300 }, "1.000e-300; rescale"),
-        (Error::Energy { norm: 1e99 }, "1.000e99; rescale"),
+        (
+            Error::Range { power: 1e-300 },
+            "1.000e-300; rescale the matrices so that",
+        ),
+        (
+            Error::Energy { norm: 1e99 },
+            "norm of the matrices is 1.000e99; rescale the matrices so that",
+        ),
         (asymmetric(0, true), "and the conjugate of ("),
-        (
-            Error::WeightsLength {
-                expected: 3,
-                actual: 2,
-            },
-            "expected 3 weights, one per matrix, got 2",
-        ),
-        (
-            Error::Weight {
-                index: 1,
-                value: -1.0,
-            },
-            "weights must be finite and nonnegative",
-        ),
-        (Error::WeightsZero, "all weights are zero"),
         (
             Error::InitShape {
                 expected: (3, 5),
@@ -491,13 +543,16 @@ fn without_options() -> Vec<(Error, &'static str)> {
             },
             "epochs x channels x samples, got shape (2, 0, 4)",
         ),
-        (Error::Constant, "the recording has zero variance"),
+        (
+            Error::Constant,
+            "the recording has zero variance: every channel is constant",
+        ),
         (
             Error::Channels {
                 expected: 3,
                 actual: 2,
             },
-            "expected 3 channels, got 2",
+            "expected 3 channels, got 2; pass the channels of the recording that was fitted",
         ),
         (
             Error::SampleNotFinite {
@@ -505,9 +560,12 @@ fn without_options() -> Vec<(Error, &'static str)> {
                 sample: 2,
                 value: f64::INFINITY,
             },
-            "is inf, not a finite number",
+            "is inf, not a finite number; correct or exclude these samples",
         ),
-        (too_few(Portion::Epoch(0)), "use one covariance per class"),
+        (
+            too_few(Portion::Epoch(0)),
+            "Then pass them to diagonalize; otherwise use one covariance per class",
+        ),
         (too_few(Portion::Class(0)), "use more epochs"),
         (
             out_of_memory(MemoryRemedy::None),
@@ -528,20 +586,20 @@ fn without_options() -> Vec<(Error, &'static str)> {
             "truncated: its 4 matrices of 2 x 2 need 128 bytes",
         ),
         (
-            Error::Answer {
+            Error::InvalidResponse {
                 expected: 2,
                 actual: 1,
             },
             "different versions of codiag",
         ),
-        (Error::Question, "different versions of codiag"),
+        (Error::InvalidRequest, "different versions of codiag"),
         (Error::external("the disk is gone"), "the disk is gone"),
-        (Error::Interrupted, "interrupted"),
+        (Error::Interrupted, "interrupted before there was a result"),
     ]
 }
 
 #[test]
-fn messages_have_the_options_of_one_language() {
+fn messages_name_the_options_of_one_language() {
     let without = without_options().into_iter();
     let without = without.map(|(error, part)| (error, [part; LANGUAGES]));
     for (error, expected) in with_options().into_iter().chain(without) {
@@ -560,7 +618,7 @@ fn messages_have_the_options_of_one_language() {
 }
 
 #[test]
-fn indices_begin_where_the_language_counts_from() {
+fn indices_start_at_the_first_index_of_the_language() {
     let error = Error::NotFinite {
         matrix: 1,
         row: 0,
@@ -570,23 +628,89 @@ fn indices_begin_where_the_language_counts_from() {
     };
     let expected = [0, 0, 0, 0, 1, 1].map(|first| {
         let [matrix, row, column] = [1, 0, 2].map(|index| index + first);
-        format!("matrix {matrix}: entry ({row}, {column}) is NaN, not a finite number")
+        format!(
+            "matrix {matrix}: entry ({row}, {column}) is NaN, not a finite number; correct it, or leave the \
+             matrix out"
+        )
     });
     assert_eq!(render(&error), expected);
 }
 
 #[test]
-fn a_given_matrix_is_named_as_the_caller_knows_it() {
+fn given_matrix_has_the_name_of_the_argument() {
     let error = Error::Init {
         problem: InitProblem::Singular,
     };
     let point = python::Keywords { given_matrix: "B" };
     assert!(error.render(&point).starts_with("B must be"));
-    let given = ["B", "the start", "the start", "b", "the start", "the start"];
+    let given = ["B", "the matrix of --init", "init", "b", "init", "init"];
     for (message, given) in render(&error).iter().zip(given) {
         assert!(
             message.starts_with(&format!("{given} must be")),
             "{message}"
         );
     }
+}
+
+#[test]
+fn unknown_values_suggest_the_nearest_valid_one() {
+    let error = "nwton".parse::<Method>().unwrap_err();
+    assert_eq!(
+        error.render(&PYTHON),
+        "unknown method \"nwton\"; did you mean \"newton\"? Valid: \"newton\", \"quasi-newton\", \"pham\", \
+         \"row-wise\", \"jacobi\", \"acdc\", \"uwedge\" or \"ffdiag\""
+    );
+    assert!(error.render(&program::Flags).starts_with(
+        "unknown --method \"nwton\"; did you mean newton? Valid: newton, quasi-newton,"
+    ));
+    let error = "indentity".parse::<Init>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown init \"indentity\"; did you mean \"identity\"? Valid: \"spectral\", \"whitener\", \
+         \"identity\" or a matrix"
+    );
+    let error = "bfgs".parse::<Method>().unwrap_err().to_string();
+    assert!(
+        error.starts_with("unknown method \"bfgs\"; valid: \"newton\", \"quasi-newton\","),
+        "{error}"
+    );
+    // Python has None instead of "full", which is never suggested.
+    let error = Error::Setting {
+        setting: Setting::Rank,
+        expected: Expected::OneOfOr(&["full", "auto"], "a number from 1 to p"),
+        value: "\"atuo\"".to_owned(),
+    };
+    assert_eq!(
+        error.render(&PYTHON),
+        "unknown n_components \"atuo\"; did you mean \"auto\"? Valid: None, \"auto\" or a number from 1 to p"
+    );
+}
+
+#[test]
+fn epochs_with_very_few_samples_are_checked_for_their_shape() {
+    let short = |portion, samples, dimension| Error::TooFewSamples {
+        portion,
+        samples,
+        dimension,
+        needed: dimension + 1,
+    };
+    assert_eq!(
+        short(Portion::Epoch(0), 60, 250).render(&PYTHON),
+        "epoch 0 has 60 samples, but a 250 x 250 matrix needs at least 251; 250 channels and 60 \
+         samples: are the axes in another order than epochs x channels x samples? Otherwise use one \
+         covariance per class, at most 59 components (n_components), or shrinkage"
+    );
+    assert_eq!(
+        short(Portion::Epoch(0), 8, 8).render(&PYTHON),
+        "epoch 0 has 8 samples, but a 8 x 8 matrix needs at least 9; are the epochs covariance \
+         matrices already? Then pass them to diagonalize; otherwise use one covariance per class, at most 7 \
+         components (n_components), or shrinkage"
+    );
+    // With one sample, no number of components is small enough.
+    let single = short(Portion::Segment(0), 1, 4).render(&PYTHON);
+    assert!(
+        single
+            .ends_with("use fewer or longer segments (n_segments or segment_length), or shrinkage"),
+        "{single}"
+    );
 }

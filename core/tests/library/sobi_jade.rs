@@ -80,7 +80,7 @@ fn lags(lags: impl IntoIterator<Item = usize>) -> Separation {
 
 fn cumulants() -> Separation {
     Separation::default().contrast(Contrast::Cumulants {
-        exclude: Vec::new(),
+        bad_spans: Vec::new(),
     })
 }
 

@@ -1,7 +1,4 @@
-"""Formulas as MathML, which browsers set by themselves: no script, and no network.
-
-The same renderer twice, for formulas in a line and for displayed ones.
-"""
+"""Render formulas as MathML, which browsers display without scripts or network access."""
 
 from latex2mathml.converter import convert
 
@@ -23,7 +20,7 @@ def _skip():
 
 
 def setup(app):
-    """Register the renderer, and choose it."""
+    """Register and select the renderer."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.config.html_math_renderer = "mathml"
     return {"parallel_read_safe": True, "parallel_write_safe": True}

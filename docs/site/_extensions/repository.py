@@ -1,4 +1,4 @@
-"""Links to files of the repository that are no pages of the site lead to the hosted code."""
+"""Redirect links to files of the repository that are not pages of the site to the hosted code."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ class RepositoryLinks(SphinxTransform):
         kinds = (addnodes.download_reference, addnodes.pending_xref)
         for node in [n for kind in kinds for n in self.document.findall(kind)]:
             target = node.get("reftarget") or ""
-            # The README, parts of which are included, names files from the root.
+            # The included parts of the README have paths relative to the root.
             for place in (folder / target, root / target):
                 path = place.resolve()
                 if not target or not path.exists() or path.is_relative_to(root / "docs"):

@@ -18,44 +18,44 @@ from . import _qndiag
 from . import pyriemann as ours
 
 _PACKAGES = ("pyriemann", "mne", "qndiag")
-# Where pyRiemann keeps the functions: "geometry" was called "utils" up to 0.11.
+# Modules of pyRiemann with the functions: "geometry" was called "utils" up to 0.11.
 _PYRIEMANN = ("pyriemann.{}.ajd", "pyriemann.{}.mean", "pyriemann.spatialfilters")
 _MNE = ("mne.decoding.csp",)
 
 _Function = Callable[..., Any]
-# Those that take Hermitian matrices, too.
+# Functions that accept Hermitian matrices, too.
 _COMPLEX = (ours.ajd_pham,)
 
 
 def _replacement(function: _Function, original: _Function) -> _Function:
-    """Return `function`, which leaves to the original what it does not take."""
+    """Return a wrapper of `function` that calls the original for input that it does not accept."""
     kinds = "fiuc" if function in _COMPLEX else "fiu"
 
     @wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
         matrices = args[0] if args else kwargs.get("X", kwargs.get("C"))
-        # Other arrays (tensors on a device) stay with the original.
+        # Other arrays, such as tensors on a device, are left to the original.
         if not isinstance(matrices, np.ndarray) or matrices.dtype.kind not in kinds:
             return original(*args, **kwargs)
         try:
             return function(*args, **kwargs)
-        except (ValueError, TypeError) as refused:
-            answer = original(*args, **kwargs)
-            # Reached only if the original takes what was refused.
+        except (ValueError, TypeError) as error:
+            result = original(*args, **kwargs)
+            # Reached only if the original accepts this input.
             warnings.warn(
                 f"{original.__name__} of {original.__module__} was used instead of codiag's, which "
-                f"refuses its input: {refused}",
+                f"does not accept this input: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return answer
+            return result
 
     return replaced
 
 
 def _silent_ajd_pham(X: Any, eps: float = 1e-6, max_iter: int = 15) -> Any:
     with warnings.catch_warnings():
-        # MNE stops after its fifteen sweeps without a word.
+        # MNE stops after fifteen sweeps without a warning.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return ours.ajd_pham(X, eps=eps, n_iter_max=max_iter)
 
@@ -66,13 +66,13 @@ class accelerate:
     In pyRiemann that is all of ``pyriemann.geometry.ajd`` and what is built on it: AJDC, CSP and
     the ALE mean. The functions are replaced by codiag's, which stop by the same rules, from the
     call on until :meth:`undo`, or for a ``with`` block. What ran before still runs: arrays other
-    than NumPy's and input that codiag refuses, such as singular matrices, are left to the
+    than NumPy's and input that codiag rejects, such as singular matrices, are left to the
     originals, the latter with a warning.
 
     Parameters
     ----------
     packages : iterable of {"pyriemann", "mne", "qndiag"}, optional
-        Which packages; by default those that are installed.
+        Packages (default: those that are installed).
 
     Notes
     -----
@@ -110,7 +110,7 @@ class accelerate:
 
     def _pyriemann(self) -> None:
         where = "geometry" if importlib.util.find_spec("pyriemann.geometry") else "utils"
-        # All are imported before any is changed: they import the functions from each other.
+        # All are imported before any is changed, because they import functions from each other.
         modules = [importlib.import_module(name.format(where)) for name in _PYRIEMANN]
         table = modules[0].ajd_functions
         for name in ("ajd_pham", "rjd", "jade", "uwedge"):
@@ -138,7 +138,7 @@ class accelerate:
             self._undo.append(partial(setattr, module, name, original))
 
     def undo(self) -> None:
-        """Put everything back; calling it again does nothing."""
+        """Restore the original functions; calling it again has no effect."""
         while self._undo:
             self._undo.pop()()
 

@@ -1,31 +1,31 @@
-"""Jacobi rotations, stopped by the rule of the packages that have them."""
+"""Jacobi rotations, with the stopping rule of pyRiemann."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from .. import _core
-from .._input import Floats, usable_threads
+from .._arrays import usable_n_jobs
+from .._typing import Floats
 
-# Their rule is about the angles of a sweep; ours, about the gradient, is out of reach.
+# Tolerance that disables codiag's own rule, which concerns the gradient.
 _NEVER = sys.float_info.min
 
 
 def rotations(
     X: Floats, start: Floats, eps: float, max_iter: int
-) -> tuple[Floats, bool, dict[str, Any]]:
-    """Sweep until no |sin θ| exceeds eps; return B, whether that was reached, and all fields."""
+) -> tuple[Floats, bool, _core.SolveResult]:
+    """Sweep until no |sin θ| exceeds eps; return B, whether that was reached, and the result."""
     options = {
         "criterion": "frobenius",
         "method": "jacobi",
-        "start": start,
+        "init": start,
         "tol": _NEVER,
         "max_iter": max_iter,
         "canonical": False,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
         "stop_step": eps,
     }
-    fields = _core.solve(X, None, options, None)
-    # A sweep that rotates nothing at all ends the solve by itself.
-    return fields["B"], fields["status"] != "iteration limit", fields
+    solved = _core.solve(X, None, options, None)
+    # A sweep without rotations ends the solve.
+    return solved.B, solved.status != "max_iter", solved

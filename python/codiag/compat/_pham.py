@@ -1,4 +1,4 @@
-"""Pham's algorithm, stopped by the rule of the packages that have it."""
+"""Pham's algorithm, with the stopping rule of qndiag and pyRiemann."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import sys
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._input import Floats, Numbers, usable_threads
+from .._arrays import usable_n_jobs
+from .._typing import Floats, Numbers
 
-# Their rule is about the decrease that a sweep predicts; ours, about the gradient, is out of reach.
+# Tolerance that disables codiag's own rule, which concerns the gradient.
 _NEVER = sys.float_info.min
 
 
 class Sweeps(NamedTuple):
-    """What a solve by sweeps gave."""
+    """Result of a solve by sweeps."""
 
     V: Numbers
     finished: bool
-    fields: dict[str, Any]
+    solved: _core.SolveResult
 
 
 def sweeps(
@@ -34,15 +35,15 @@ def sweeps(
     threshold = p * (p - 1) * eps / n
     options = {
         "method": "pham",
-        "start": start,
+        "init": start,
         "tol": _NEVER,
         "max_iter": max_iter,
         "canonical": False,
         "rescale": False,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
         "stop_decrement": threshold,
         "keep_iterates": keep_iterates,
     }
-    fields = _core.solve(X, weights, options, show)
-    finished = fields["status"] in ("stopped", "converged")
-    return Sweeps(fields["B"], finished, fields)
+    solved = _core.solve(X, weights, options, show)
+    finished = solved.status in ("interrupted", "converged")
+    return Sweeps(solved.B, finished, solved)

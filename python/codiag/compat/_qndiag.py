@@ -1,8 +1,7 @@
-"""The functions of qndiag 0.1 and its development version.
+"""Functions of qndiag 0.1 and its development version.
 
-What they are known to get wrong is right here: ``diag_only`` computes the diagonal it promises,
-weights count from the first loss on, a line search that fails ends the solve, and a solve that does
-not converge warns.
+Their known defects are corrected: ``diag_only`` computes the diagonal, weights affect the first
+loss, a line search that fails ends the solve, and a solve that does not converge warns.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
+from .._arrays import matrix, real_set, usable_n_jobs, weight_vector
 from .._errors import report
-from .._input import Floats, matrix, real_set, usable_threads, weight_vector
-from .._result import from_fields
+from .._typing import Floats
 from ._pham import sweeps
 
 
@@ -39,35 +38,35 @@ def qndiag(
     Parameters
     ----------
     C : array-like, shape (n_samples, n_features, n_features)
-        The matrices. They are always checked.
+        Matrices, which are always checked.
     B0 : array-like, shape (n_features, n_features), optional
-        The start; a whitener of the mean by default.
+        Starting point (default: a whitener of the mean).
     weights : array-like, shape (n_samples,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
     max_iter : int
-        The largest number of iterations.
+        Largest number of iterations.
     tol : float
-        Stops when the norm of the gradient is below tol times the square root of n_features.
+        The solve stops when the norm of the gradient is below tol times the square root of
+        n_features.
     lambda_min : float
-        The floor of the determinants of the Hessian's blocks.
+        Lower bound of the determinants of the blocks of the Hessian.
     max_ls_tries : int
-        How often a step is tried before the line search gives up.
+        Largest number of trials of the line search.
     diag_only, check_sympos : bool
-        Accepted; the line search never needs more than diagonals, and the matrices are always
-        checked.
+        Ignored: the line search needs only diagonals, and the matrices are always checked.
     return_B_list : bool
-        Whether ``infos`` has the iterates.
+        Whether ``infos`` contains the iterates.
     verbose : bool
-        Whether to print the loss and the gradient of each iteration.
+        Whether the loss and the gradient of each iteration are printed.
     ortho : bool
         Whether B is kept orthogonal.
 
     Returns
     -------
     B : ndarray, shape (n_features, n_features)
-        The filters, neither ordered nor scaled.
+        Filters, neither ordered nor scaled.
     infos : dict
-        ``t_list``, ``gradient_list``, ``loss_list`` and, if asked for, ``B_list``.
+        ``t_list``, ``gradient_list``, ``loss_list`` and, with `return_B_list`, ``B_list``.
 
     Examples
     --------
@@ -81,10 +80,10 @@ def qndiag(
     if np.ndim(C) != 3:
         raise ValueError(f"C must have 3 dimensions, got shape {np.shape(C)}")
     data = real_set(C)
-    vector = weight_vector(weights)
+    vector = weight_vector(weights, "weights")
     options = {
         "method": "quasi-newton",
-        "start": _start(data, B0, ortho),
+        "init": _start(data, B0, ortho),
         "orthogonal": ortho,
         "tol": tol,
         "max_iter": max_iter,
@@ -92,29 +91,29 @@ def qndiag(
         "max_halvings": max_ls_tries,
         "canonical": False,
         "rescale": False,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
         "keep_iterates": return_B_list,
     }
     p = data.shape[1]
     printer = _Printer(data, vector, p, max_iter) if verbose else None
-    fields = _core.solve(data, vector, options, printer)
-    history, n_iter = from_fields(fields).history, fields["n_iter"]
-    # The loop looks at its gradient before each step, and not after the last.
-    looks = min(n_iter + 1, max_iter)
+    solved = _core.solve(data, vector, options, printer)
+    history, n_iter = solved.history, solved.n_iter
+    # qndiag records the time when it tests the gradient: before each step, but not after the last.
+    n_tests = min(n_iter + 1, max_iter)
     infos: dict[str, list[Any]] = {
-        "t_list": history["seconds"][:looks].tolist(),
+        "t_list": history["seconds"][:n_tests].tolist(),
         "gradient_list": list(np.sqrt(p) * np.array(history["gradient_norm"][:n_iter])),
-        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * fields["_answer"].mean_log_det),
+        "loss_list": list(np.array(history["loss"][1:]) + 0.5 * solved.mean_log_det),
     }
     if return_B_list:
-        infos["B_list"] = fields["iterates"][:looks]
-    if not fields["converged"]:
+        infos["B_list"] = (solved.iterates or [])[:n_tests]
+    if not solved.converged:
         report(
-            f"no convergence: {fields['status']} after {n_iter} iterations, "
-            f"gradient norm {fields['gradient_norm']:.2e} (tol={tol:g})",
+            f"no convergence: status {solved.status!r} after {n_iter} iterations, "
+            f"gradient norm {solved.gradient_norm:.2e} (tol={tol:g})",
             "warn",
         )
-    return fields["B"], infos
+    return solved.B, infos
 
 
 def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
@@ -127,7 +126,7 @@ def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
         return given
     mean = data.mean(axis=0)
     if not np.isfinite(mean).all():
-        # Not for us to say: the solver names the entry.
+        # The solver raises the error that names the entry.
         return np.eye(data.shape[1])
     values, vectors = np.linalg.eigh(mean)
     if ortho or values[0] <= 0:
@@ -136,7 +135,7 @@ def _start(data: Floats, B0: ArrayLike | None, ortho: bool) -> Floats:
 
 
 class _Printer:
-    """Prints as qndiag does: after each step, its loss and the gradient before it."""
+    """Printer of qndiag's progress table: for each step, its loss and the gradient before it."""
 
     def __init__(self, data: Floats, weights: Floats | None, p: int, max_iter: int) -> None:
         print("Running quasi-Newton for joint diagonalization")
@@ -166,21 +165,21 @@ def ajd_pham(
     Parameters
     ----------
     X : array-like, shape (n_epochs, n_channels, n_channels)
-        The matrices.
+        Matrices.
     tol : float
         Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
         is below n_channels (n_channels - 1) tol.
     max_iter : int
         The largest number of sweeps.
     return_B_list : bool
-        Whether ``infos`` has the iterates.
+        Whether ``infos`` contains the iterates.
     verbose : bool
         Whether to print the decrease of each sweep.
 
     Returns
     -------
     V : ndarray, shape (n_channels, n_channels)
-        The filters.
+        Filters.
     infos : dict
         ``t_list`` and, if asked for, ``B_list``, one entry per sweep.
 
@@ -211,14 +210,15 @@ def ajd_pham(
         return_B_list,
         show if verbose else None,
     )
-    done = found.fields["n_iter"]
-    seconds = from_fields(found.fields).history["seconds"]
+    done = found.solved.n_iter
+    seconds = found.solved.history["seconds"]
     infos: dict[str, list[Any]] = {"t_list": seconds[:done].tolist()}
     if return_B_list:
-        infos["B_list"] = found.fields["iterates"][:done]
+        infos["B_list"] = (found.solved.iterates or [])[:done]
     if not found.finished:
         report(
-            f"no convergence: {found.fields['status']} after {done} sweeps (tol={tol:g})", "warn"
+            f"no convergence: status {found.solved.status!r} after {done} sweeps (tol={tol:g})",
+            "warn",
         )
     return found.V, infos
 
@@ -234,11 +234,11 @@ def transform_set(M: ArrayLike, D: ArrayLike, diag_only: bool = False) -> Floats
     Parameters
     ----------
     M : array-like, shape (p, p)
-        The transform.
+        Transform.
     D : array-like, shape (n, p, p)
-        The matrices.
+        Matrices.
     diag_only : bool
-        Whether only the diagonals are wanted.
+        Whether only the diagonals are returned.
 
     Returns
     -------
@@ -264,11 +264,11 @@ def loss(
     Parameters
     ----------
     B : array-like, shape (p, p)
-        The filters.
+        Filters.
     D : array-like, shape (n, p, p), or (n, p) with `is_diag`
-        The transformed matrices, or their diagonals.
+        Transformed matrices, or their diagonals.
     is_diag : bool
-        Whether D has only the diagonals.
+        Whether D contains only the diagonals.
     weights : array-like, shape (n,), optional
         Weights of mean 1.
 
@@ -295,9 +295,9 @@ def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     Parameters
     ----------
     D : array-like, shape (n, p, p)
-        The transformed matrices.
+        Transformed matrices.
     weights : array-like, shape (n,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
 
     Returns
     -------
@@ -312,5 +312,5 @@ def gradient(D: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """
     D = real_set(D, "D")
     diagonals = np.diagonal(D, axis1=1, axis2=2)
-    mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights), axis=0)
+    mean = np.average(D / diagonals[:, :, None], weights=weight_vector(weights, "weights"), axis=0)
     return mean - np.eye(D.shape[1])

@@ -1,4 +1,4 @@
-"""U-WEDGE, stopped by the rule of the packages that have it."""
+"""U-WEDGE, with the stopping rule of pyRiemann."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._input import Floats, usable_threads
+from .._arrays import usable_n_jobs
+from .._typing import Floats
 
-# Their rule is about the energy off the diagonals; ours, about the gradient, is out of reach.
+# Tolerance that disables codiag's own rule, which concerns the gradient.
 _NEVER = sys.float_info.min
 
 
 class Steps(NamedTuple):
-    """What a solve by steps of U-WEDGE gave."""
+    """Result of a solve by steps of U-WEDGE."""
 
     V: Floats
     D: Floats
     finished: bool
-    fields: dict[str, Any]
+    solved: _core.SolveResult
 
 
 def steps(X: Floats, start: Floats, eps: float, max_iter: int) -> Steps:
-    """Step until the energy off the diagonals settles within eps, |V X[0] V'| of unit diagonal."""
+    """Step until the off-diagonal energy changes by less than eps, with |diag(V X[0] V')| = 1."""
     energies: list[float] = []
 
     def settled(iteration: int, B: Floats, **_: Any) -> bool:
-        # The rows of the start are theirs.
+        # The starting point is not rescaled.
         V = start if iteration == 0 else _scaled(B, X[0])
         D = _transformed(X, V)
         on_diagonals = np.sum(np.diagonal(D, axis1=1, axis2=2) ** 2)
@@ -38,23 +39,24 @@ def steps(X: Floats, start: Floats, eps: float, max_iter: int) -> Steps:
     options = {
         "criterion": "least-squares",
         "method": "uwedge",
-        "start": start,
+        "init": start,
         "tol": _NEVER,
         "max_iter": max_iter,
         "canonical": False,
         "symmetrize": True,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
         "show_iterates": True,
     }
-    fields = _core.solve(X, None, options, settled)
-    V = start.copy() if fields["n_iter"] == 0 else _scaled(fields["B"], X[0])
-    finished = fields["status"] != "iteration limit"
-    return Steps(V, _transformed(X, V), finished, fields)
+    solved = _core.solve(X, None, options, settled)
+    V = start.copy() if solved.n_iter == 0 else _scaled(solved.B, X[0])
+    finished = solved.status != "max_iter"
+    return Steps(V, _transformed(X, V), finished, solved)
 
 
 def _scaled(V: Floats, first: Floats) -> Floats:
     powers = np.einsum("ac,cd,ad->a", V, first, V, optimize=True)
-    return V / np.sqrt(np.abs(powers))[:, None]
+    scaled: Floats = V / np.sqrt(np.abs(powers))[:, None]
+    return scaled
 
 
 def _transformed(X: Floats, V: Floats) -> Floats:

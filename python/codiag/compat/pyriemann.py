@@ -1,13 +1,12 @@
-"""The joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
+"""Joint diagonalizers of ``pyriemann.geometry.ajd``, with its signatures and return values.
 
 :func:`ajd_pham`, :func:`ajd_newton` and :func:`jade` also serve as ``CSP(ajd_method=...)`` and
-``pyriemann.geometry.ajd.ajd(X, method=...)``. What pyRiemann's are known to get wrong is right
-here: `init` is where the iteration starts, and integer matrices are taken as the numbers they are.
+``pyriemann.geometry.ajd.ajd(X, method=...)``. Known defects of pyRiemann's functions are corrected:
+`init` is the starting point of the iteration, and integer matrices are not truncated.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from .._errors import ConvergenceWarning
-from .._input import (
-    Floats,
-    Numbers,
+from .._arrays import (
     matrix,
     matrix_set,
     real_set,
-    usable_threads,
+    usable_n_jobs,
     weight_vector,
 )
+from .._errors import warn_not_converged
+from .._typing import Floats, Numbers
 from ._jacobi import rotations
 from ._pham import sweeps
 from ._qndiag import _check_positive
@@ -43,29 +41,29 @@ def ajd_pham(
 ) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
 
-    Sweep for sweep the same as pyRiemann's on real matrices, so that it returns the same. On
-    Hermitian ones pyRiemann divides by ω where ω - 1 belongs, and takes many times the sweeps.
+    On real matrices each sweep is that of pyRiemann, and so is the result. On Hermitian matrices
+    pyRiemann divides by ω instead of ω - 1, and needs many more sweeps.
 
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, real symmetric or complex Hermitian.
+        Matrices, real symmetric or complex Hermitian.
     init : array-like, shape (n, n), optional
-        The start; the identity by default.
+        Starting point (default: the identity).
     eps : float
-        Stops when the decrease of the loss that a sweep predicts, summed over pairs and matrices,
-        is below n (n - 1) eps.
+        The solve stops when the predicted decrease of the loss by a sweep, summed over pairs and
+        matrices, is below n (n - 1) eps.
     n_iter_max : int
-        The largest number of sweeps.
+        Largest number of sweeps.
     sample_weight : array-like, shape (n_matrices,), optional
-        How much each matrix counts.
+        Weight of each matrix (default: equal weights).
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters, one per row.
+        Filters, one per row.
     D : ndarray, shape (n_matrices, n, n)
-        V X V', conjugated if complex.
+        Transformed matrices V X Vᴴ.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def ajd_pham(
         raise ValueError("Weights must be strictly positive.")
     found = sweeps(data, weights, start, eps, n_iter_max)
     if not found.finished:
-        _warn(found.fields)
+        _warn(found.solved)
     return found.V, found.V @ data @ found.V.conj().T
 
 
@@ -96,9 +94,9 @@ def ajd_newton(
     n_iter_max: int = 100,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Numbers, Numbers]:
-    """Joint diagonalization by Newton's method, in the manner of :func:`ajd_pham`.
+    """Joint diagonalization by Newton's method, with the signature of :func:`ajd_pham`.
 
-    Takes far fewer passes over the matrices than Pham's algorithm and goes on until the gradient is
+    Needs far fewer passes over the matrices than Pham's algorithm, and stops when the gradient is
     small. The filters come in the canonical form of :func:`codiag.diagonalize`.
 
     Parameters
@@ -106,16 +104,16 @@ def ajd_newton(
     X, sample_weight
         As in :func:`ajd_pham`.
     init : array-like, shape (n, n), optional
-        The start; the spectral one by default.
+        Starting point (default: the spectral one).
     eps : float
-        The gradient norm at which the solve has converged.
+        Gradient norm below which the solve has converged.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
 
     Returns
     -------
     V, D
-        As those of :func:`ajd_pham`.
+        As in :func:`ajd_pham`.
 
     Examples
     --------
@@ -128,16 +126,16 @@ def ajd_newton(
     """
     data = matrix_set(X, "X")
     options = {
-        "start": "spectral" if init is None else matrix(init, "init"),
+        "init": "spectral" if init is None else matrix(init, "init"),
         "tol": eps,
         "max_iter": n_iter_max,
-        "threads": usable_threads(None),
+        "n_jobs": usable_n_jobs(None),
     }
     weights = weight_vector(sample_weight, "sample_weight")
-    fields = _core.solve(data, weights, options, None)
-    if not fields["converged"]:
-        _warn(fields)
-    V: Numbers = fields["B"]
+    solved = _core.solve(data, weights, options, None)
+    if not solved.converged:
+        _warn(solved)
+    V: Numbers = solved.B
     return V, V @ data @ V.conj().T
 
 
@@ -153,13 +151,13 @@ def rjd(
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, symmetric; they need not be positive definite.
+        Matrices, symmetric; they need not be positive definite.
     init : array-like, shape (n, n), optional
-        The start, an orthogonal matrix; the identity by default.
+        Starting point, an orthogonal matrix (default: the identity).
     eps : float
-        Stops after a sweep in which no sine of an angle exceeds it.
+        The solve stops after a sweep in which no sine of a rotation angle exceeds it.
     n_iter_max : int
-        The largest number of sweeps.
+        Largest number of sweeps.
 
     Returns
     -------
@@ -189,14 +187,14 @@ def jade(
     eps: float = 1e-8,
     n_iter_max: int = 100,
 ) -> tuple[Floats, Floats]:
-    """Do as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
+    """Joint diagonalization as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
 
     Parameters
     ----------
     X, eps, n_iter_max
         As in :func:`rjd`.
     init : array-like, shape (n, n), optional
-        The start, an orthogonal matrix with one component per row; the identity by default.
+        Starting point, an orthogonal matrix with one component per row (default: the identity).
 
     Returns
     -------
@@ -216,9 +214,9 @@ def jade(
     _check_positive("eps", eps)
     data = real_set(X, "X")
     start = np.eye(data.shape[1]) if init is None else matrix(init, "init")
-    V, finished, fields = rotations(data, start, eps, n_iter_max)
+    V, finished, solved = rotations(data, start, eps, n_iter_max)
     if not finished:
-        _warn(fields)
+        _warn(solved)
     return V, V @ data @ V.T
 
 
@@ -231,23 +229,23 @@ def uwedge(
 ) -> tuple[Floats, Floats]:
     """Joint diagonalization by U-WEDGE, as ``pyriemann.geometry.ajd.uwedge``.
 
-    Step for step the same as pyRiemann's, so that it returns the same matrices.
+    Each step is that of pyRiemann, and so is the result.
 
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices, which need not be positive definite; their symmetric parts are taken.
+        Matrices, which need not be positive definite; their symmetric parts are used.
     init : array-like, shape (n, n), optional
-        The start; by default the eigenvectors of X[0] over the roots of its eigenvalues.
+        Starting point (default: the eigenvectors of X[0] divided by the roots of its eigenvalues).
     eps : float
-        Stops when the energy off the diagonals of D changes by less than this.
+        The solve stops when the off-diagonal energy of D changes by less than this.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters, one per row; V X[0] V' has a diagonal of ones, up to their signs.
+        Filters, one per row; V X[0] V' has a diagonal of ones, up to their signs.
     D : ndarray, shape (n_matrices, n, n)
         V X V'.
 
@@ -263,14 +261,14 @@ def uwedge(
     _check_positive("eps", eps)
     data = real_set(X, "X")
     if init is None:
-        # Not those of a symmetric matrix: theirs come in the order of this function.
+        # `eig` instead of `eigh`, because pyRiemann's eigenvectors are in the order of `eig`.
         values, vectors = np.linalg.eig(data[0].T)
         start = np.ascontiguousarray(np.real(vectors).T / np.sqrt(np.abs(values))[:, None])
     else:
         start = matrix(init, "init")
     found = steps((data + data.transpose(0, 2, 1)) / 2, start, eps, n_iter_max)
     if not found.finished:
-        _warn(found.fields)
+        _warn(found.solved)
     return found.V, found.D
 
 
@@ -287,24 +285,24 @@ def ajd(
     Parameters
     ----------
     X : array-like, shape (n_matrices, n, n)
-        The matrices.
+        Matrices.
     method : {"ajd_pham", "ajd_newton", "rjd", "jade", "uwedge"} or callable
-        The method.
+        Method (default "ajd_pham").
     init : array-like, shape (n, n), optional
-        The start.
+        Starting point (default: that of the method).
     eps : float
-        The method's tolerance.
+        Tolerance of the method.
     n_iter_max : int
-        The largest number of iterations.
+        Largest number of iterations.
     **kwargs
-        Passed on to the method.
+        Further arguments of the method.
 
     Returns
     -------
     V : ndarray, shape (n, n)
-        The filters.
+        Filters.
     D : ndarray, shape (n_matrices, n, n)
-        The transformed matrices.
+        Transformed matrices.
 
     Examples
     --------
@@ -332,10 +330,9 @@ def _named(method: str) -> Callable[..., tuple[Any, Any]]:
     return functions[method]
 
 
-def _warn(fields: dict[str, Any]) -> None:
-    warnings.warn(
-        f"Convergence not reached: {fields['status']} after {fields['n_iter']} iterations, "
-        f"gradient norm {fields['gradient_norm']:.2e}",
-        ConvergenceWarning,
-        stacklevel=3,
+def _warn(solved: _core.SolveResult) -> None:
+    warn_not_converged(
+        f"Convergence not reached: {solved.status} after {solved.n_iter} iterations, "
+        f"gradient norm {solved.gradient_norm:.2e}",
+        stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""The client: whose it is, and how long one waits for its workers."""
+"""The Dask client, and the time limit for its workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLL = 1.0
 
 
 @contextmanager
-def current_client(futures: Sequence[Any], threads: int | None) -> Iterator[distributed.Client]:
+def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distributed.Client]:
     """Yield the futures' client, or the current one, or one of a cluster in this process."""
     if futures:
         client = futures[0].client
@@ -29,7 +29,7 @@ def current_client(futures: Sequence[Any], threads: int | None) -> Iterator[dist
             with distributed.Client(
                 processes=False,
                 n_workers=1,
-                threads_per_worker=threads or os.cpu_count() or 1,
+                threads_per_worker=n_jobs or os.cpu_count() or 1,
                 memory_limit=0,
                 dashboard_address=None,
                 set_as_default=False,
@@ -38,20 +38,20 @@ def current_client(futures: Sequence[Any], threads: int | None) -> Iterator[dist
             return
     if client.asynchronous:
         raise TypeError(
-            "diagonalize waits for its answer: it needs a client that is not asynchronous "
+            "diagonalize waits for the result: it needs a client that is not asynchronous "
             "(call it in a thread of its own, with a Client(..., asynchronous=False))"
         )
     yield client
 
 
 def worker_timeout() -> float:
-    """Return for how many seconds no worker may be there (``codiag.worker-timeout``)."""
+    """Return for how many seconds there may be no worker (``codiag.worker-timeout``)."""
     return float(dask.utils.parse_timedelta(dask.config.get("codiag.worker-timeout", "60s")))
 
 
 @contextmanager
 def explained(client: distributed.Client) -> Iterator[None]:
-    """Say in plain words what became of tasks that Dask has given up."""
+    """Explain the errors of tasks that Dask has cancelled."""
     try:
         yield
     except KilledWorker as killed:
@@ -71,16 +71,16 @@ def explained(client: distributed.Client) -> Iterator[None]:
 
 
 class HomeLostError(Exception):
-    """A worker has died to which a task was bound: no other may do it."""
+    """The worker that a task was bound to has died."""
 
 
 def gather(
     client: distributed.Client, futures: Sequence[Any], homes: Sequence[str | None] = ()
 ) -> list[Any]:
-    """Return the results in order; an error, not an endless wait, if there can be none.
+    """Return the results in order; raise instead of waiting forever if there are no workers.
 
-    Dask itself loads again what died with a worker, and asks again, unless the task was bound to
-    that worker, its home: then the caller has to.
+    Dask repeats tasks of workers that died, except tasks that were bound to their worker, the home:
+    then the caller must repeat them.
     """
 
     async def collect() -> Any:
@@ -115,7 +115,7 @@ def gather(
 def lost_homes(
     client: distributed.Client, futures: Sequence[Any], homes: Sequence[str | None]
 ) -> list[int]:
-    """Return which tasks are not done and never will be, as the worker they are bound to died."""
+    """Return the tasks that cannot be completed because the worker they are bound to has died."""
     bound = [k for k, home in enumerate(homes) if home is not None and not futures[k].done()]
     if not bound:
         return []
@@ -127,7 +127,7 @@ def lost_homes(
 
 
 def _at_work(client: distributed.Client) -> bool:
-    """Whether any worker is at a task, or about to be."""
+    """Whether any worker is executing a task, or is about to."""
     try:
         processing = client.processing()
         workers = client.scheduler_info()["workers"]
@@ -137,7 +137,7 @@ def _at_work(client: distributed.Client) -> bool:
         worker = workers.get(address, {})
         if worker.get("metrics", {}).get("executing", 0):
             return True
-        # One that has paused will not begin.
+        # A worker that has paused does not start tasks.
         if tasks and worker.get("status", "running") == "running":
             return True
     return False

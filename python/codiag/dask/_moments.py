@@ -1,8 +1,7 @@
-"""Lagged covariances and cumulants of a recording, made where the recording is."""
+"""Lagged covariances and cumulants of a recording, computed where its chunks are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -11,42 +10,42 @@ import dask
 import dask.array
 import numpy as np
 
-from .._input import Floats
-from .._signals import cumulants as cumulants_here
-from .._signals import lag_list
-from .._signals import lagged_covariances as lagged_here
+from .._covariances import cumulants as cumulants_here
+from .._covariances import lag_list
+from .._covariances import lagged_covariances as lagged_here
+from .._typing import Floats, Lags
 from ._segments import of_segments, of_span
-from ._stretches import check_recording
+from ._spans import check_recording
 
-# Samples of which the products of pairs are formed at once.
-_TOGETHER = 4096
+# Number of samples for which the products of pairs are formed at once.
+_BLOCK = 4096
 
 
 def lagged_covariances(
     signals: Any,
-    lags: int | Iterable[int] = 100,
+    lags: Lags = 100,
     *,
     segment_length: int | None = None,
     overlap: float = 0.0,
     center: bool = True,
 ) -> Any:
-    """Return the lagged covariances of a recording as a dask array, nothing computed yet.
+    """Return the lagged covariances of a recording as a lazy dask array.
 
-    Those of :func:`codiag.lagged_covariances`. Each chunk of samples adds its products where it
-    is, with as many samples from the next chunks as the largest lag, so that no product is lost
-    where two chunks meet.
+    Equal to :func:`codiag.lagged_covariances`. Each chunk computes its products where it is, with
+    as many samples from the next chunks as the largest lag, so that products across chunk borders
+    are included.
 
     Parameters
     ----------
     signals : dask array, shape (channels, samples)
-        The recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
+        Recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
     lags : int or iterable of int
-        The lags in samples; a number stands for all from 1 to it.
+        Lags in samples; a number stands for all lags from 1 to it (default 100).
     segment_length, overlap
-        One set of matrices per segment, as in :func:`codiag.dask.segment_covariances`; by default
-        one of the whole recording.
+        Segments, each with its own set of matrices, as in :func:`codiag.dask.segment_covariances`
+        (default: the whole recording).
     center : bool
-        Whether the mean of the recording, or of every segment, is taken off.
+        Whether the mean of the recording, or of every segment, is subtracted (default True).
 
     Returns
     -------
@@ -71,7 +70,7 @@ def lagged_covariances(
             segment_length=segment_length,
             overlap=overlap,
             center=center,
-            threads=1,
+            n_jobs=1,
         )
         return of_segments(signals, segment_length, overlap, make, len(chosen))
     longest = max(chosen)
@@ -103,13 +102,13 @@ def _lagged_sums(blocks: list[Any], length: int, own: int, lags: list[int]) -> F
         out = np.zeros((len(lags), channels, channels))
         if within:
             chosen = [lags[k] for k in within]
-            means = lagged_here(piece, chosen, center=False, threads=1)
+            means = lagged_here(piece, chosen, center=False, n_jobs=1)
             counts = np.array([samples - lag for lag in chosen], dtype=float)
             out[within] = means * counts[:, None, None]
         return out
 
     def difference(piece: Floats) -> Floats:
-        # Those of the piece, without those that begin in the next chunks' samples.
+        # Without the products that begin in the samples of the next chunks.
         return sums(piece) - sums(piece[:, own:])
 
     return of_span(blocks, (0, length), difference)[None]
@@ -118,16 +117,16 @@ def _lagged_sums(blocks: list[Any], length: int, own: int, lags: list[int]) -> F
 def whitener(signals: Any, n_components: float | None = None, *, center: bool = True) -> Floats:
     """Return the W for which the covariance of ``W @ signals`` is the identity.
 
-    The covariance is computed at once, by a pass over the recording.
+    The covariance is computed immediately, in one pass over the recording.
 
     Parameters
     ----------
     signals : dask array, shape (channels, samples)
-        The recording, chunked in time.
+        Recording, chunked in time.
     n_components : int or float, optional
-        To how many principal components it is reduced, as in :class:`codiag.SourceSeparation`.
+        Number of principal components, as in :class:`codiag.SourceSeparation` (default: all).
     center : bool
-        Whether the mean of the recording is taken off.
+        Whether the mean of the recording is subtracted (default True).
 
     Returns
     -------
@@ -135,7 +134,7 @@ def whitener(signals: Any, n_components: float | None = None, *, center: bool = 
 
     Examples
     --------
-    SOBI of a recording that no machine holds:
+    SOBI of a recording that does not fit in the memory of one machine:
 
     >>> import dask.array, codiag.dask
     >>> signals = dask.array.random.default_rng(0).normal(size=(4, 10_000), chunks=(4, 3_000))
@@ -151,12 +150,12 @@ def whitener(signals: Any, n_components: float | None = None, *, center: bool = 
     covariance, mean = dask.compute(covariance, mean)
     if center:
         covariance = covariance - mean @ mean.T
-    # The whitener is that of any recording with this covariance: of a short one.
+    # The whitener of a short recording with this covariance.
     if not np.isfinite(covariance).all():
         raise ValueError("signals have entries that are not finite numbers")
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(len(values) * np.maximum(values, 0))
-    return cumulants_here(np.hstack([root, -root]), n_components, center=False, threads=1)[1]
+    return cumulants_here(np.hstack([root, -root]), n_components, center=False, n_jobs=1)[1]
 
 
 def cumulants(
@@ -164,9 +163,9 @@ def cumulants(
 ) -> tuple[Any, Floats]:
     """Return the cumulants of a whitened recording as a dask array, and its whitener.
 
-    Those of :func:`codiag.cumulants`, JADE's matrices. The whitener is computed at once, by a pass
-    over the recording; of the cumulants nothing is computed yet. Each chunk of samples adds its
-    fourth moments where it is.
+    Equal to :func:`codiag.cumulants`, the matrices of JADE. The whitener is computed immediately,
+    in one pass over the recording; the cumulants are lazy. Each chunk computes its fourth moments
+    where it is.
 
     Parameters
     ----------
@@ -176,9 +175,9 @@ def cumulants(
     Returns
     -------
     Q : dask array, shape (r(r+1)/2, r, r)
-        The cumulants of r components, row after row of the lower triangle of pairs.
+        Cumulant matrices of r components, for the pairs of the lower triangle, row by row.
     W : ndarray, shape (r, channels)
-        The whitener.
+        Whitener.
 
     Examples
     --------
@@ -207,8 +206,8 @@ def _fourth_moments(block: Any, W: Floats) -> Floats:
     """Return Σ_t z_i z_j z_k z_l for all pairs (i, j) and (k, l) of the lower triangle."""
     first, second = np.tril_indices(len(W))
     total = np.zeros((len(first), len(first)))
-    for start in range(0, block.shape[1], _TOGETHER):
-        z = W @ np.asarray(block[:, start : start + _TOGETHER], dtype=np.float64)
+    for start in range(0, block.shape[1], _BLOCK):
+        z = W @ np.asarray(block[:, start : start + _BLOCK], dtype=np.float64)
         products = z[first] * z[second]
         total += products @ products.T
     return total[None]

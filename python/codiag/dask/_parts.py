@@ -1,4 +1,4 @@
-"""The parts of a set, one per worker, and the questions that go to them."""
+"""The parts of a set, one per worker, and the requests to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import distributed
 import numpy as np
 
 from .. import _core
-from .._input import Numbers, weight_vector
+from .._arrays import weight_vector
+from .._typing import Numbers
 from . import _worker
 from ._client import (
     HomeLostError,
@@ -23,30 +24,30 @@ from ._client import (
     worker_timeout,
 )
 
-# A worker may have this share more than the mean before chunks are moved.
+# Fraction above the mean load from which on chunks are moved to other workers.
 _UNEVEN = 0.05
-# Chunks are cut so that each worker has at least so many.
+# Minimum number of chunks per worker; larger chunks are split.
 _PIECES = 8
 
 
 def solve(
     C: Any, weights: Any, options: dict[str, Any], callback: Callable[..., object] | None
-) -> dict[str, Any]:
-    """Solve on the cluster; return the fields of a result by name."""
+) -> _core.SolveResult:
+    """Solve on the cluster."""
     futures = list(C) if isinstance(C, (list, tuple)) else _persisted(C)
-    with current_client(futures, options["threads"]) as client:
+    with current_client(futures, options["n_jobs"]) as client:
         parts = Parts(client)
         try:
             with explained(client):
                 parts.load(futures or C, weights, options)
-            return _core.solve_parts(parts.ask, parts.described, parts.mean, options, callback)
+            return _core.solve_parts(parts.send, parts.described, parts.mean, options, callback)
         finally:
-            # Even if an error, with all that it refers to, is kept: the workers' memory is freed.
+            # Free the workers' memory even if an exception refers to this object.
             parts.futures.clear()
 
 
 def _persisted(C: Any) -> list[Any]:
-    """Return the futures of an array that is in the workers' memory already, chunk by chunk."""
+    """Return the futures of the chunks of an array that is in the workers' memory already."""
     if not isinstance(C, dask.array.Array):
         raise TypeError(f"expected a dask array or a list of futures, got {type(C).__name__}")
     futures = {future.key: future for future in distributed.futures_of(C)}
@@ -62,60 +63,59 @@ class Parts:
     def __init__(self, client: distributed.Client) -> None:
         self.client = client
         self.futures: list[Any] = []
-        # The worker that holds each part, as far as known.
+        # The worker that holds each part, if known.
         self.homes: list[str | None] = []
         self.described: list[bytes] = []
         self.mean: Numbers | None = None
 
     def load(self, C: Any, weights: Any, options: dict[str, Any]) -> None:
-        """Have the workers load and check their chunks."""
+        """Let the workers load and check their chunks."""
         self.client.wait_for_workers(1, timeout=worker_timeout())
         make = self._of_futures if isinstance(C, list) else self._of_array
-        # What concerns single matrices.
+        # Options of single matrices.
         each = {name: options[name] for name in ("criterion", "shrinkage", "symmetrize")}
         chunks = make(C, weights, each)
         sizes = gather(self.client, self.client.map(_worker.size_of, chunks, pure=False))
         filters = self._reduction(chunks, options)
-        # Where to work is not prescribed, as the worker named may not live to see it: a part is
-        # made where its chunks are.
+        # Not bound to a worker, which may die before: Dask makes a part where its chunks are.
         self.futures = [
-            self.client.submit(_worker.part, group, filters, options["threads"], pure=False)
+            self.client.submit(_worker.part, group, filters, options["n_jobs"], pure=False)
             for group in self._groups(chunks, sizes)
         ]
-        # The chunks go as soon as their part is made; the scheduler knows how to make them again.
+        # Chunks are freed once their part is made; the scheduler can make them again.
         del chunks
         described = self.client.map(_worker.describe, self.futures, pure=False)
         self.described = gather(self.client, described)
 
-    def ask(self, question: bytes) -> list[bytes]:
-        """Put a question to all parts; return their answers in the order of the parts.
+    def send(self, request: bytes) -> list[bytes]:
+        """Send a request to all parts; return their responses in the order of the parts.
 
-        Each is bound to the worker that holds its part: Dask would now and then have another one
-        answer, and copy the part there, which takes longer than any answer. When that worker dies,
-        its question is put anew, to whoever loads the part again.
+        Each task is bound to the worker that holds the part. Otherwise Dask would sometimes copy a
+        part to another worker, which takes longer than any response. If that worker dies, the
+        request is sent again, to the worker that loads the part again.
         """
         with explained(self.client):
             if None in self.homes or not self.homes:
                 holders = self.client.who_has(self.futures)
                 self.homes = [next(iter(holders.get(f.key, ())), None) for f in self.futures]
-            answers = [self._put(question, k) for k in range(len(self.futures))]
+            responses = [self._submit(request, k) for k in range(len(self.futures))]
             while True:
                 try:
-                    return gather(self.client, answers, self.homes)
+                    return gather(self.client, responses, self.homes)
                 except HomeLostError:
-                    for k in lost_homes(self.client, answers, self.homes):
+                    for k in lost_homes(self.client, responses, self.homes):
                         self.homes[k] = None
-                        answers[k] = self._put(question, k)
+                        responses[k] = self._submit(request, k)
 
-    def _put(self, question: bytes, k: int) -> Any:
+    def _submit(self, request: bytes, k: int) -> Any:
         home = self.homes[k]
         where = None if home is None else [home]
         part = self.futures[k]
-        return self.client.submit(_worker.answer, part, question, workers=where, pure=False)
+        return self.client.submit(_worker.respond, part, request, workers=where, pure=False)
 
     def _of_array(self, C: Any, weights: Any, options: dict[str, Any]) -> list[Any]:
         _check_array(C)
-        # Pieces small enough to be shared out evenly.
+        # Pieces small enough for an even distribution.
         most = -(-C.shape[0] // (_PIECES * len(self.client.nthreads())))
         sizes = tuple(piece for size in C.chunks[0] for piece in _split(size, most))
         arrays = C.rechunk({0: sizes, 1: -1, 2: -1}).to_delayed().ravel()
@@ -143,7 +143,7 @@ class Parts:
         return list(make)
 
     def _groups(self, chunks: list[Any], sizes: list[int]) -> list[list[Any]]:
-        """Return the chunks in groups, one per worker: where they are, as far as that is fair."""
+        """Return the chunks in groups, one per worker: where they are, if the load is balanced."""
         threads = self.client.nthreads()
         holders = self.client.who_has(chunks)
         homes = [next(iter(holders.get(chunk.key, ())), None) for chunk in chunks]
@@ -151,8 +151,8 @@ class Parts:
         return [[chunks[k] for k in group] for group in groups]
 
     def _reduction(self, chunks: list[Any], options: dict[str, Any]) -> Numbers | None:
-        """Return the filters that reduce the set in rank, found from a mean over the whole."""
-        if options["rank"] == "full":
+        """Return the filters that reduce the set, computed from the mean of the whole set."""
+        if options["n_components"] is None:
             return None
         means = gather(self.client, self.client.map(_worker.range_sum_of, chunks, pure=False))
         total = sum(weight for weight, _ in means)
@@ -185,10 +185,10 @@ def _firsts(sizes: Sequence[int]) -> list[int]:
 def fair_groups(
     homes: Sequence[str | None], sizes: Sequence[int], threads: dict[str, int]
 ) -> list[list[int]]:
-    """Return the numbers of the chunks that each worker is to hold.
+    """Return the numbers of the chunks that each worker holds.
 
-    They stay at home, but that chunks move from the worker that has most for each of its threads to
-    the one that has least, as long as that brings the two together.
+    Chunks stay where they are, except that they move from the worker with the highest load per
+    thread to the one with the lowest, as long as that reduces the difference.
     """
     groups: dict[str, list[int]] = {worker: [] for worker in threads}
     for k in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -213,7 +213,7 @@ def fair_groups(
 
 
 def _pieces_of_weights(weights: Any, sizes: Sequence[int]) -> list[Any]:
-    """Return the weights chunk by chunk; those of a dask array stay where they are."""
+    """Return the weights chunk by chunk; a dask array is not computed here."""
     n = sum(sizes)
     if weights is None:
         return [None] * len(sizes)
@@ -230,6 +230,6 @@ def _pieces_of_weights(weights: Any, sizes: Sequence[int]) -> list[Any]:
         raise ValueError(
             f"weight {bad[0]} is {vector[bad[0]]:g}: weights must be finite and nonnegative"
         )
-    # So that their sum neither overflows nor vanishes.
+    # Scaled, so that their sum neither overflows nor underflows.
     vector = vector / (vector.max() or 1.0)
     return np.split(vector, np.cumsum(sizes)[:-1])

@@ -1,4 +1,4 @@
-"""Covariances of the segments of a recording, made where the recording is."""
+"""Covariances of the segments of a recording, computed where its chunks are."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._input import Floats
-from .._signals import segment_covariances as covariances_here
-from ._stretches import check_length, check_recording, joined, stretches
+from .._covariances import segment_covariances as covariances_here
+from .._typing import Floats
+from ._spans import check_length, check_recording, joined, spans_of
 
 try:
     import dask
@@ -22,26 +22,26 @@ except ImportError:
 def segment_covariances(
     signals: Any, *, segment_length: int, overlap: float = 0.0, center: bool = True
 ) -> Any:
-    """Return the covariances of the segments of a recording as a dask array, nothing computed yet.
+    """Return the covariances of the segments of a recording as a lazy dask array.
 
-    Each chunk of matrices is made where its samples are, with a segment's length of samples from
-    the next chunks, so that segments which straddle chunks are not lost.
+    Each chunk of matrices is computed where its samples are, with a segment's length of samples
+    from the next chunks, so that segments across chunk borders are included.
 
     Parameters
     ----------
     signals : dask array, shape (channels, samples)
-        The recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
+        Recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
     segment_length : int
-        The samples of a segment. What is left at the end is not used.
+        Samples of a segment. Samples left over at the end are not used.
     overlap : float
-        The share of a segment that the next one repeats, from 0 to below 1.
+        Fraction of a segment that the next one repeats, at least 0 and below 1 (default 0).
     center : bool
-        Whether the mean of every segment is taken off, each channel's own.
+        Whether the mean of each channel over the segment is subtracted (default True).
 
     Returns
     -------
     dask array, shape (n, channels, channels)
-        One covariance X Xᵀ / segment_length a segment, for :func:`codiag.diagonalize`.
+        One covariance X Xᵀ / segment_length per segment, for :func:`codiag.diagonalize`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def segment_covariances(
             segment_length=segment_length,
             overlap=overlap,
             center=center,
-            threads=1,
+            n_jobs=1,
         ),
     )
 
@@ -72,14 +72,14 @@ def of_segments(
     make: Callable[[Floats], Floats],
     per_segment: int = 1,
 ) -> Any:
-    """Return what `make` makes of the segments of a recording, so many matrices of each."""
+    """Return the matrices that `make` computes from segments, `per_segment` for each."""
     channels, samples = check_recording(signals)
     check_length("segment_length", segment_length, samples)
     if not 0 <= overlap < 1:
         raise ValueError(f"overlap must be at least 0 and below 1, got {overlap}")
     made = dask.delayed(of_span, pure=True)
     arrays = []
-    for blocks, span, count in stretches(signals, segment_length, overlap):
+    for blocks, span, count in spans_of(signals, segment_length, overlap):
         shape = (count * per_segment, channels, channels)
         matrices = made(blocks, span, make)
         arrays.append(dask.array.from_delayed(matrices, shape, dtype=np.float64))
@@ -87,5 +87,5 @@ def of_segments(
 
 
 def of_span(blocks: list[Any], span: tuple[int, int], make: Callable[[Floats], Floats]) -> Floats:
-    """Return what `make` makes of a span of samples, which may reach over several chunks."""
+    """Return the matrices that `make` computes from a span, which may cover several chunks."""
     return make(joined(blocks, span))

@@ -1,4 +1,4 @@
-"""Spectra of a recording, made where the recording is."""
+"""Spectra of a recording, computed where its chunks are."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._input import Numbers
-from .._signals import Bands, band_list
+from .._covariances import band_list
 from .._spectra import cospectra as cospectra_here
 from .._spectra import cross_spectra as cross_spectra_here
-from ._stretches import check_length, check_recording, joined, stretches
+from .._typing import Bands, Numbers, Window
+from ._spans import check_length, check_recording, joined, spans_of
 
 try:
     import dask
@@ -19,34 +19,34 @@ try:
 except ImportError:
     raise ImportError("codiag.dask needs Dask: pip install 'codiag[dask]'") from None
 
-# Sums are added up in groups of so many, so that no worker holds those of all chunks.
+# Number of sums that are added at once, so that no worker holds those of all chunks.
 _FAN_IN = 8
-# A chunk alone may have fewer windows than channels. Any shrinkage lifts the check for that, and
-# this one changes no bit.
-_UNCHECKED = 1e-300
+# A single chunk may have fewer windows than channels, which only shrinkage allows. This amount is
+# below rounding.
+_NO_CHECK = 1e-300
 
 
 def cospectra(
     signals: Any,
     bands: Bands,
-    rate: float,
+    sfreq: float,
     *,
     window_length: int | None = None,
-    window: str = "hann",
+    window: Window = "hann",
     overlap: float = 0.5,
     center: bool = True,
 ) -> Any:
-    """Return the cospectra of a recording as a dask array, nothing computed yet.
+    """Return the cospectra of a recording as a lazy dask array.
 
-    As :func:`codiag.cospectra`; each chunk of samples is transformed where it is, with a window's
-    length of samples from the next chunks, so that windows which straddle chunks are not lost. Only
-    sums travel.
+    Equal to :func:`codiag.cospectra`. Each chunk of samples is transformed where it is, with a
+    window's length of samples from the next chunks, so that windows across chunk borders are
+    included. Only sums travel.
 
     Parameters
     ----------
     signals : dask array, shape (channels, samples)
-        The recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
-    bands, rate, window_length, window, overlap, center
+        Recording, chunked in time; from a Zarr store, ``dask.array.from_zarr(...)``.
+    bands, sfreq, window_length, window, overlap, center
         As in :func:`codiag.cospectra`.
 
     Returns
@@ -57,33 +57,32 @@ def cospectra(
     --------
     >>> import dask.array, codiag.dask
     >>> signals = dask.array.random.default_rng(0).normal(size=(4, 10_000), chunks=(4, 3_000))
-    >>> codiag.dask.cospectra(signals, [(1, 4), (4, 8), (8, 13)], rate=250).shape
+    >>> codiag.dask.cospectra(signals, [(1, 4), (4, 8), (8, 13)], sfreq=250).shape
     (3, 4, 4)
     """
     choices = (window_length, window, overlap, center)
-    return _spectra(cospectra_here, np.float64, signals, bands, rate, *choices)
+    return _spectra(cospectra_here, np.float64, signals, bands, sfreq, *choices)
 
 
 def cross_spectra(
     signals: Any,
     bands: Bands,
-    rate: float,
+    sfreq: float,
     *,
     window_length: int | None = None,
-    window: str = "hann",
+    window: Window = "hann",
     overlap: float = 0.5,
     center: bool = True,
 ) -> Any:
-    """Return the cross-spectra of a recording as a dask array, nothing computed yet.
+    """Return the cross-spectra of a recording as a lazy dask array.
 
-    As :func:`codiag.cross_spectra`, where :func:`codiag.dask.cospectra` is as
-    :func:`codiag.cospectra`.
+    Equal to :func:`codiag.cross_spectra`, computed as by :func:`codiag.dask.cospectra`.
 
     Parameters
     ----------
     signals : dask array, shape (channels, samples)
-        The recording, chunked in time.
-    bands, rate, window_length, window, overlap, center
+        Recording, chunked in time.
+    bands, sfreq, window_length, window, overlap, center
         As in :func:`codiag.cospectra`.
 
     Returns
@@ -94,11 +93,11 @@ def cross_spectra(
     --------
     >>> import dask.array, codiag.dask
     >>> signals = dask.array.random.default_rng(0).normal(size=(4, 10_000), chunks=(4, 3_000))
-    >>> codiag.dask.cross_spectra(signals, [(1, 4), (4, 8), (8, 13)], rate=250).dtype
+    >>> codiag.dask.cross_spectra(signals, [(1, 4), (4, 8), (8, 13)], sfreq=250).dtype
     dtype('complex128')
     """
     choices = (window_length, window, overlap, center)
-    return _spectra(cross_spectra_here, np.complex128, signals, bands, rate, *choices)
+    return _spectra(cross_spectra_here, np.complex128, signals, bands, sfreq, *choices)
 
 
 def _spectra(
@@ -106,26 +105,26 @@ def _spectra(
     dtype: Any,
     signals: Any,
     bands: Bands,
-    rate: float,
+    sfreq: float,
     window_length: int | None,
-    window: str,
+    window: Window,
     overlap: float,
     center: bool,
 ) -> Any:
     channels, samples = check_recording(signals)
-    pairs = band_list(bands, rate)
+    pairs = band_list(bands, sfreq)
     assert pairs is not None
     if window_length is None:
-        window_length = 1 << max(0, int(np.ceil(rate)) - 1).bit_length()
+        window_length = 1 << max(0, int(np.ceil(sfreq)) - 1).bit_length()
     check_length("window_length", window_length, samples)
     options = {"window_length": window_length, "window": window, "overlap": overlap}
-    options.update(center=center, shrinkage=_UNCHECKED, threads=1)
-    # Whatever is wrong with the choices is said now, not by a worker.
-    here(np.zeros((1, window_length)), pairs, rate, **options)
+    options.update(center=center, shrinkage=_NO_CHECK, n_jobs=1)
+    # Check the options now instead of on a worker.
+    here(np.zeros((1, window_length)), pairs, sfreq, **options)
     sums = dask.delayed(_sums, pure=True)
-    own = list(stretches(signals, window_length, overlap))
+    own = list(spans_of(signals, window_length, overlap))
     windows = sum(count for _, _, count in own)
-    parts = [sums(here, *stretch, pairs, rate, options) for stretch in own]
+    parts = [sums(here, *stretch, pairs, sfreq, options) for stretch in own]
     add = dask.delayed(_added, pure=True)
     while len(parts) > 1:
         parts = [add(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
@@ -139,11 +138,11 @@ def _sums(
     span: tuple[int, int],
     count: int,
     bands: list[tuple[float, float]],
-    rate: float,
+    sfreq: float,
     options: dict[str, Any],
 ) -> Numbers:
     """Return the sums over the windows of a span of samples."""
-    return count * here(joined(blocks, span), bands, rate, **options)
+    return count * here(joined(blocks, span), bands, sfreq, **options)
 
 
 def _added(parts: list[Numbers]) -> Numbers:

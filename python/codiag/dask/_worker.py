@@ -1,8 +1,7 @@
-"""What runs on the workers: each holds its chunks as blocks of the extension, and answers for them.
+"""Tasks on the workers: each holds its chunks as blocks of the extension.
 
-All of these are plain tasks. A part keeps where it stands from one question to the next, but only
-to save work: every question says where it should stand, so a part that was just loaded again on
-another worker gives the same answer.
+A part keeps the transformed matrices from one request to the next, but only to save work: every
+request contains B, so that a part which was just loaded again on another worker responds equally.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ import distributed
 import numpy as np
 
 from .. import _core
-from .._input import Floats, Numbers, matrix_set, real_set, usable_threads
+from .._arrays import matrix_set, real_set, usable_n_jobs
+from .._typing import Floats, Numbers
 
 
 def look_at(array: Any) -> tuple[tuple[int, ...], bool]:
-    """Return the shape of an array that is only known where it is, and whether it is complex."""
+    """Return the shape of an array, and whether it is complex."""
     return tuple(array.shape), np.asarray(array).dtype.kind == "c"
 
 
@@ -29,8 +29,8 @@ def chunk(
     They are complex if any of the set are.
     """
     matrices = matrix_set(array).astype(np.complex128) if is_complex else real_set(array)
-    # Several chunks are made at a time: one thread each.
-    return _core.Chunk(matrices, first, weights, {**options, "threads": 1})
+    # Several chunks are made at a time, each on one thread.
+    return _core.Chunk(matrices, first, weights, {**options, "n_jobs": 1})
 
 
 def size_of(piece: _core.Chunk) -> int:
@@ -39,22 +39,22 @@ def size_of(piece: _core.Chunk) -> int:
 
 
 def range_sum_of(piece: _core.Chunk) -> tuple[float, Numbers]:
-    """Return the weight of a chunk, and what a set is reduced in rank by."""
+    """Return the weight of a chunk, and its mean that determines the reduction of the set."""
     return piece.weight, piece.range_sum()
 
 
-def part(chunks: list[_core.Chunk], filters: Numbers | None, threads: int | None) -> _core.Part:
-    """Make one part of chunks; it is held here from now on."""
-    if threads is None:
-        threads = distributed.get_worker().state.nthreads
-    return _core.Part(chunks, filters, usable_threads(threads))
+def part(chunks: list[_core.Chunk], filters: Numbers | None, n_jobs: int | None) -> _core.Worker:
+    """Combine chunks to one part, which this worker holds."""
+    if n_jobs is None:
+        n_jobs = distributed.get_worker().state.nthreads
+    return _core.Worker(chunks, filters, usable_n_jobs(n_jobs))
 
 
-def describe(held: _core.Part) -> bytes:
-    """Return what the solver has to know of a part."""
+def describe(held: _core.Worker) -> bytes:
+    """Return the description of a part for the solver."""
     return held.describe()
 
 
-def answer(held: _core.Part, question: bytes) -> bytes:
-    """Answer a question about the matrices of a part."""
-    return held.answer(question)
+def respond(held: _core.Worker, request: bytes) -> bytes:
+    """Respond to a request about the matrices of a part."""
+    return held.respond(request)

@@ -1,4 +1,4 @@
-//! Recordings: from signals to matrices and sources, and back.
+//! Recordings: matrices of signals, and sources.
 
 mod options;
 
@@ -19,14 +19,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::answer::results;
 use crate::convert::{cube, matrix_from, matrix_to};
 use crate::errors::bad_input;
 use crate::observer::Watch;
 use crate::options::{Keywords, Options};
-use options::{bands, components, estimate, exclude, segments, separation};
+use crate::result::SolveResult;
+use options::{bad_spans, bands, components, estimate, segments, separation};
 
-/// A NumPy array of channels x samples, in any order, read where it is.
+/// A NumPy array of channels x samples in any memory order, read in place.
 struct Channels<'a>(ArrayView2<'a, f64>);
 
 impl Recording for Channels<'_> {
@@ -42,7 +42,7 @@ impl Recording for Channels<'_> {
         let length = span.len();
         let some = self.0.slice(s![.., span]);
         if some.rows().into_iter().all(|row| row.as_slice().is_some()) {
-            // Channel by channel, which is several times faster than what serves for any order.
+            // Copying row by row is several times faster than `assign`.
             for (row, out) in some
                 .rows()
                 .into_iter()
@@ -67,7 +67,7 @@ pub enum Signals<'py> {
 }
 
 fn channels<'a>(x: &'a PyReadonlyArray2<'_, f64>) -> PyResult<Channels<'a>> {
-    // The library's own check: no recording is empty.
+    // Lets the library raise its error for an empty recording.
     if x.shape().contains(&0) {
         RecordingView::new(&[], x.shape()[0], x.shape()[1]).map_err(bad_input)?;
     }
@@ -79,7 +79,7 @@ fn epochs<'a>(x: &'a PyReadonlyArray3<'_, f64>) -> PyResult<Epochs<'a>> {
     Epochs::new(x.as_slice()?, shape[0], shape[1], shape[2]).map_err(bad_input)
 }
 
-/// Matrices, and by how much each was shrunk.
+/// Matrices, and the shrinkage of each.
 type Matrices<'py, T = f64> = (Bound<'py, PyArray3<T>>, Bound<'py, PyArray1<f64>>);
 
 fn matrices<T: Scalar + Element>(
@@ -108,24 +108,24 @@ pub fn segment_covariances<'py>(
 
 /// One covariance per epoch, or one per class.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn epoch_covariances<'py>(
     py: Python<'py>,
     x: PyReadonlyArray3<'py, f64>,
-    labels: Option<Vec<usize>>,
+    y: Option<Vec<usize>>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Matrices<'py>> {
     let keywords = Keywords::new(options)?;
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
     let epochs = epochs(&x)?;
-    let made = py.detach(|| signals::epoch_covariances(&epochs, labels.as_deref(), &estimate));
+    let made = py.detach(|| signals::epoch_covariances(&epochs, y.as_deref(), &estimate));
     matrices(py, made.map_err(bad_input)?)
 }
 
 /// One cospectrum per band.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn cospectra<'py>(
     py: Python<'py>,
     x: PyReadonlyArray2<'py, f64>,
@@ -138,7 +138,7 @@ pub fn cospectra<'py>(
 
 /// One cross-spectrum per band.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn cross_spectra<'py>(
     py: Python<'py>,
     x: PyReadonlyArray2<'py, f64>,
@@ -149,11 +149,13 @@ pub fn cross_spectra<'py>(
     matrices(py, made.map_err(bad_input)?)
 }
 
-/// The choices of cospectra and cross-spectra.
+/// Options of cospectra and cross-spectra.
 fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)> {
     let keywords = Keywords::new(options)?;
     let Some(bands) = bands(&keywords)? else {
-        return Err(PyValueError::new_err("bands must be pairs of frequencies"));
+        return Err(PyValueError::new_err(
+            "bands must be pairs of frequencies in hertz, such as [(1, 4), (4, 8)]",
+        ));
     };
     let cut = segments(&keywords)?.length;
     let bands = bands.segment_length(Some(cut).filter(|cut| *cut != SegmentLength::Auto));
@@ -162,28 +164,28 @@ fn spectral(options: &Bound<'_, PyDict>) -> PyResult<(Bands, CovarianceOptions)>
     Ok((bands, estimate))
 }
 
-/// The share of the variance that slow drifts have.
+/// Fraction of the variance that slow drifts have.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
-pub fn drift_share(
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
+pub fn drift_fraction(
     py: Python<'_>,
     x: PyReadonlyArray2<'_, f64>,
-    rate: f64,
-    exclude: Vec<(usize, usize)>,
+    sfreq: f64,
+    bad_spans: Vec<(usize, usize)>,
 ) -> PyResult<f64> {
     let recording = channels(&x)?;
-    let spans: Vec<Range<usize>> = exclude.into_iter().map(|(from, to)| from..to).collect();
-    let share = py.detach(|| signals::drift_share(&recording, rate, &spans));
-    share.map_err(bad_input)
+    let spans: Vec<Range<usize>> = bad_spans.into_iter().map(|(from, to)| from..to).collect();
+    let fraction = py.detach(|| signals::drift_fraction(&recording, sfreq, &spans));
+    fraction.map_err(bad_input)
 }
 
-/// One lagged covariance per lag, segment after segment; of epochs one per lag, class after class.
+/// One lagged covariance per lag, segment by segment; for epochs, class by class.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn lagged_covariances<'py>(
     py: Python<'py>,
     x: Signals<'py>,
-    labels: Option<Vec<usize>>,
+    y: Option<Vec<usize>>,
     lags: Vec<usize>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
@@ -196,16 +198,16 @@ pub fn lagged_covariances<'py>(
             py.detach(|| signals::lagged_covariances(&recording, &lags, &estimate))
         }
         Signals::Epochs(x) => {
-            let (epochs, labels) = (epochs(x)?, labels.as_deref());
-            py.detach(|| signals::epoch_lagged_covariances(&epochs, labels, &lags, &estimate))
+            let (epochs, y) = (epochs(x)?, y.as_deref());
+            py.detach(|| signals::epoch_lagged_covariances(&epochs, y, &lags, &estimate))
         }
     };
     Ok(matrices(py, made.map_err(bad_input)?)?.0)
 }
 
-/// The cumulant matrices of a whitened recording, or of epochs, and the whitener.
+/// Cumulant matrices of a whitened recording, or of epochs, and the whitener.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 #[allow(clippy::type_complexity)] // a pair of arrays
 pub fn cumulants<'py>(
     py: Python<'py>,
@@ -213,13 +215,13 @@ pub fn cumulants<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>)> {
     let keywords = Keywords::new(options)?;
-    let (components, exclude) = (components(&keywords)?, exclude(&keywords)?);
+    let (components, bad_spans) = (components(&keywords)?, bad_spans(&keywords)?);
     let estimate = estimate(&keywords)?;
     keywords.finish()?;
     let made = match &x {
         Signals::Recording(x) => {
             let recording = channels(x)?;
-            py.detach(|| signals::cumulants(&recording, components, &exclude, &estimate))
+            py.detach(|| signals::cumulants(&recording, components, &bad_spans, &estimate))
         }
         Signals::Epochs(x) => {
             let epochs = epochs(x)?;
@@ -233,18 +235,18 @@ pub fn cumulants<'py>(
     ))
 }
 
-/// Separates a recording, or epochs; returns the fields of a result by name, and those that only a
-/// separation has. `options` are about signals, `solver` is as for `solve`.
+/// Separates a recording or epochs; returns the solver's result, and the quantities that only a
+/// separation has, by name. `options` concern the signals, `solver` is as for `solve`.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn separate<'py>(
     py: Python<'py>,
     x: Signals<'py>,
-    labels: Option<Vec<usize>>,
+    y: Option<Vec<usize>>,
     options: &Bound<'py, PyDict>,
     solver: &Bound<'py, PyDict>,
     callback: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<(SolveResult, Bound<'py, PyDict>)> {
     let solver = Options::from_dict(solver)?;
     let mut watch = Watch::new(callback, &solver);
     let names: Option<Vec<String>> = match options.get_item("names")? {
@@ -259,11 +261,13 @@ pub fn separate<'py>(
         }
         Signals::Epochs(x) => {
             let epochs = epochs(x)?;
-            py.detach(|| separation.fit_epochs(&epochs, labels.as_deref(), &mut watch))
+            py.detach(|| separation.fit_epochs(&epochs, y.as_deref(), &mut watch))
         }
     };
     watch.finish()?;
-    fields(py, separated.map_err(|error| bad_recording(error, names))?)
+    let mut separated = separated.map_err(|error| bad_recording(error, names))?;
+    let found = details(py, &mut separated)?;
+    Ok((SolveResult::new(separated.diagonalization), found))
 }
 
 /// An error that names a channel by its name, if it has one.
@@ -285,26 +289,34 @@ fn bad_recording(error: Error, names: Option<Vec<String>>) -> PyErr {
     }
 }
 
-fn fields(py: Python<'_>, separated: SeparationResult) -> PyResult<Bound<'_, PyDict>> {
-    let fields = results(py, separated.diagonalization)?;
+/// The quantities that only a separation has, by name.
+fn details<'py>(py: Python<'py>, separated: &mut SeparationResult) -> PyResult<Bound<'py, PyDict>> {
+    use std::mem::take;
+    let fields = PyDict::new(py);
     fields.set_item(
-        "variance_share",
-        separated.explained_variance_ratio.into_pyarray(py),
+        "explained_variance_ratio",
+        take(&mut separated.explained_variance_ratio).into_pyarray(py),
     )?;
     fields.set_item(
         "nonstationarity",
-        separated.nonstationarity.into_pyarray(py),
+        take(&mut separated.nonstationarity).into_pyarray(py),
     )?;
-    fields.set_item("kurtosis", separated.kurtosis.into_pyarray(py))?;
-    let rivals: Vec<_> = separated
+    fields.set_item("kurtosis", take(&mut separated.kurtosis).into_pyarray(py))?;
+    let margins: Vec<_> = separated
         .least_separable
         .iter()
-        .map(|rival| rival.map(|rival| (rival.partner, rival.margin)))
+        .map(|margin| margin.map(|margin| (margin.partner, margin.margin)))
         .collect();
-    fields.set_item("rivals", rivals)?;
-    fields.set_item("kept_variance", separated.explained_variance_ratio_total)?;
-    fields.set_item("scale", separated.scale.into_pyarray(py))?;
-    fields.set_item("shrinkages", separated.shrinkages.into_pyarray(py))?;
+    fields.set_item("least_separable", margins)?;
+    fields.set_item(
+        "explained_variance_ratio_total",
+        separated.explained_variance_ratio_total,
+    )?;
+    fields.set_item("scale", take(&mut separated.scale).into_pyarray(py))?;
+    fields.set_item(
+        "shrinkages",
+        take(&mut separated.shrinkages).into_pyarray(py),
+    )?;
     let spans = |piece: &Vec<Range<usize>>| -> Vec<_> {
         piece.iter().map(|span| (span.start, span.end)).collect()
     };
@@ -315,18 +327,18 @@ fn fields(py: Python<'_>, separated: SeparationResult) -> PyResult<Bound<'_, PyD
 
 /// Writes M x to `out`.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn apply(
     py: Python<'_>,
     matrix: PyReadonlyArray2<'_, f64>,
     x: PyReadonlyArray2<'_, f64>,
     mut out: PyReadwriteArray2<'_, f64>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> PyResult<()> {
     let (matrix, recording) = (matrix_from(&matrix)?, channels(&x)?);
     let mut out = out.as_array_mut();
     let applied = py.detach(|| {
-        signals::apply(&matrix, &recording, threads, &mut |at, part| {
+        signals::apply(&matrix, &recording, n_jobs, &mut |at, part| {
             write(&mut out, at, part)
         })
     });
@@ -335,7 +347,7 @@ pub fn apply(
 
 /// Writes x without some of its sources to `out`.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn remove(
     py: Python<'_>,
     filters: PyReadonlyArray2<'_, f64>,
@@ -343,16 +355,14 @@ pub fn remove(
     exclude: Vec<usize>,
     x: PyReadonlyArray2<'_, f64>,
     mut out: PyReadwriteArray2<'_, f64>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> PyResult<()> {
     let (filters, patterns) = (matrix_from(&filters)?, matrix_from(&patterns)?);
     let recording = channels(&x)?;
     let mut out = out.as_array_mut();
     let removed = py.detach(|| {
         let mut sink = |at: usize, part: &codiag::Matrix| write(&mut out, at, part);
-        signals::remove(
-            &filters, &patterns, &exclude, &recording, threads, &mut sink,
-        )
+        signals::remove(&filters, &patterns, &exclude, &recording, n_jobs, &mut sink)
     });
     removed.map_err(bad_input)
 }
@@ -365,11 +375,11 @@ fn write(out: &mut ArrayViewMut2<'_, f64>, at: usize, part: &codiag::Matrix) -> 
     Ok(())
 }
 
-/// A reference channel: its name, what it shows, and its samples.
-type Shown<'py> = (String, String, PyReadonlyArray1<'py, f64>);
+/// A reference channel: its name, the artifact that it shows, and its samples.
+type Reference<'py> = (String, String, PyReadonlyArray1<'py, f64>);
 
-/// What a source looks like: kind, score, reason, the reference channel and what of it is compared.
-type Likeness = (
+/// An artifact that a source resembles: kind, score, reason, reference channel and measure.
+type ArtifactFields = (
     &'static str,
     f64,
     String,
@@ -377,7 +387,7 @@ type Likeness = (
     Option<&'static str>,
 );
 
-fn likeness(artifact: &Artifact) -> Likeness {
+fn fields_of(artifact: &Artifact) -> ArtifactFields {
     let measure = match artifact.evidence {
         Evidence::Correlation(_) => Some("correlation"),
         Evidence::Phase(_) => Some("phase"),
@@ -392,18 +402,18 @@ fn likeness(artifact: &Artifact) -> Likeness {
     )
 }
 
-/// What is known of each source: all scores with their thresholds, and what it looks like, the likeliest
-/// first.
-type Scored = (Vec<(Likeness, f64)>, Vec<Likeness>);
+/// Of a source: all scores with their thresholds, and the artifacts that it resembles by descending
+/// score.
+type Scored = (Vec<(ArtifactFields, f64)>, Vec<ArtifactFields>);
 
-/// For each source how much it looks like an artifact of every kind, and of which it does.
+/// Scores of each source for every kind of artifact.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
+#[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn find_artifacts(
     py: Python<'_>,
     sources: PyReadonlyArray2<'_, f64>,
-    rate: f64,
-    references: Vec<Shown<'_>>,
+    sfreq: f64,
+    references: Vec<Reference<'_>>,
     thresholds: &Bound<'_, PyDict>,
 ) -> PyResult<Vec<Scored>> {
     let references: PyResult<Vec<ReferenceChannel<'_>>> = references
@@ -417,12 +427,12 @@ pub fn find_artifacts(
     let thresholds = chosen_thresholds(thresholds)?;
     let sources = sources.as_slice()?;
     Ok(py.detach(|| {
-        let detector = ArtifactDetector::new(rate, &references);
+        let detector = ArtifactDetector::new(sfreq, &references);
         let one = |source| {
             let scores = detector.scores(source);
             let flagged = thresholds.flagged(&scores);
-            let scored = scores.iter().map(|a| (likeness(a), thresholds.of(a)));
-            (scored.collect(), flagged.iter().map(likeness).collect())
+            let scored = scores.iter().map(|a| (fields_of(a), thresholds.of(a)));
+            (scored.collect(), flagged.iter().map(fields_of).collect())
         };
         sources.chunks_exact(samples.max(1)).map(one).collect()
     }))
@@ -441,8 +451,8 @@ fn chosen_thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
             "phase" => &mut thresholds.phase,
             _ => {
                 return Err(PyValueError::new_err(format!(
-                    "thresholds are those of \"blink\", \"heartbeat\", \"line noise\", \"muscle\", \
-                     \"correlation\" and \"phase\", not of {name:?}"
+                    "thresholds must have the names \"blink\", \"heartbeat\", \"line noise\", \"muscle\", \
+                     \"correlation\" or \"phase\", got {name:?}"
                 )));
             }
         };
@@ -461,6 +471,8 @@ fn artifact_kind(name: &str) -> PyResult<ArtifactKind> {
     let found = kinds.into_iter().find(|kind| kind.name() == name);
     found.ok_or_else(|| {
         let names = kinds.map(|kind| format!("{:?}", kind.name())).join(", ");
-        PyValueError::new_err(format!("a reference shows one of {names}, got {name:?}"))
+        PyValueError::new_err(format!(
+            "the kind of a reference must be one of {names}, got {name:?}"
+        ))
     })
 }

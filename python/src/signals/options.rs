@@ -1,4 +1,4 @@
-//! What is chosen about signals, from the keyword arguments of Python.
+//! Conversion of Python's keyword arguments to the options of recordings.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use pyo3::types::{PyDict, PyString};
 use crate::errors::bad_input;
 use crate::options::{Keywords, Options};
 
-/// All choices of a separation.
+/// All options of a separation.
 #[allow(clippy::field_reassign_with_default)] // it will grow
 pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Separation> {
     let keywords = Keywords::new(options)?;
-    // All are read, though one is used.
+    // All are read, but only one is used.
     let (bands, segments) = (bands(&keywords)?, segments(&keywords)?);
     let lags = keywords.get::<Vec<usize>>("lags")?;
     let orthogonal = keywords.get("orthogonal")?.unwrap_or(true);
     let cumulants = keywords.get("cumulants")?.unwrap_or(false);
     let estimate = estimate(&keywords)?;
-    // For errors.
+    // Used for error messages only.
     keywords.any("names");
     let mut separation = Separation::default();
     separation.n_components = components(&keywords)?;
@@ -37,7 +37,7 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
             Contrast::Lags(Lags::new(lags).segments(segments).orthogonal(orthogonal))
         }
         (None, None) if cumulants => Contrast::Cumulants {
-            exclude: segments.bad_spans,
+            bad_spans: segments.bad_spans,
         },
         (None, None) => Contrast::Segments(segments),
     };
@@ -49,17 +49,20 @@ pub fn separation(options: &Bound<'_, PyDict>, solver: Options) -> PyResult<Sepa
     Ok(separation)
 }
 
-/// A whole number of components, or a share of the variance.
+/// A number of components, or a fraction of the variance.
 pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
     if let Ok(number) = keywords.count("n_components") {
         return Ok(number.map_or(Components::All, Components::Count));
     }
     match keywords.get::<f64>("n_components")? {
-        // A number that is negative.
-        Some(share) if share.fract() == 0.0 => Err(PyValueError::new_err(format!(
-            "n_components must be a number of components, or a share between 0 and 1, got {share}"
-        ))),
-        Some(share) => Ok(Components::VarianceFraction(share)),
+        // A fraction above 1 is left to the library's check.
+        Some(fraction) if fraction.fract() == 0.0 || fraction < 0.0 => {
+            Err(PyValueError::new_err(format!(
+                "n_components must be an integer, the number of components, or a fraction of the variance \
+                 above 0 and below 1, got {fraction:?}"
+            )))
+        }
+        Some(fraction) => Ok(Components::VarianceFraction(fraction)),
         None => Ok(Components::All),
     }
 }
@@ -67,24 +70,24 @@ pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
 #[allow(clippy::field_reassign_with_default)] // it will grow
 pub fn segments(keywords: &Keywords<'_>) -> PyResult<Segments> {
     let mut segments = Segments::default();
-    let (count, length) = (keywords.count("segments")?, segment_length(keywords)?);
+    let (count, length) = (keywords.count("n_segments")?, segment_length(keywords)?);
     segments.length = match (count, length) {
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err(
-                "segments and segment_length are two ways to say the same: pass one of them",
+                "n_segments and segment_length exclude each other: pass one of them",
             ));
         }
         (Some(count), None) => SegmentLength::Count(count),
         (None, Some(length)) => length,
         (None, None) => SegmentLength::Auto,
     };
-    segments.sfreq = keywords.get("rate")?;
+    segments.sfreq = keywords.get("sfreq")?;
     segments.overlap = keywords.get("overlap")?.unwrap_or(segments.overlap);
-    segments.bad_spans = exclude(keywords)?;
+    segments.bad_spans = bad_spans(keywords)?;
     Ok(segments)
 }
 
-/// A whole number of samples, or a time such as "0.25s".
+/// A number of samples, or a time such as "0.25s".
 fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
     let Some(value) = keywords.any("segment_length") else {
         return Ok(None);
@@ -93,7 +96,7 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
         let text = text.to_cow()?;
         if text.trim().parse::<f64>().is_ok() {
             return Err(PyValueError::new_err(format!(
-                "segment_length must be a whole number of samples, or a time with its unit such as \"0.25s\", got \
+                "segment_length must be an integer, the number of samples, or a time with its unit such as \"0.25s\", got \
                  {text:?}"
             )));
         }
@@ -101,41 +104,41 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
     }
     if value.extract::<i64>().is_err() {
         return Err(PyTypeError::new_err(format!(
-            "segment_length must be a whole number of samples, or a time such as \"0.25s\", got {}",
+            "segment_length must be an integer, the number of samples, or a time such as \"0.25s\", got {}",
             value.repr()?
         )));
     }
     Ok(keywords.count("segment_length")?.map(SegmentLength::Length))
 }
 
-/// None if there are no bands.
+/// The frequency bands; None without bands.
 pub fn bands(keywords: &Keywords<'_>) -> PyResult<Option<Bands>> {
     let frequencies = keywords.get("bands")?;
-    let rate = keywords.get("rate")?;
+    let sfreq = keywords.get("sfreq")?;
     let window_length = keywords.count("window_length")?;
     let window = keywords.get::<String>("window")?;
     let overlap = keywords.get("window_overlap")?;
-    let exclude = exclude(keywords)?;
+    let bad_spans = bad_spans(keywords)?;
     let Some(frequencies) = frequencies else {
         return Ok(None);
     };
-    let Some(rate) = rate else {
+    let Some(sfreq) = sfreq else {
         return Err(PyValueError::new_err(
-            "bands are in hertz: pass rate, the samples per second",
+            "bands are in hertz: pass sfreq, the sampling frequency",
         ));
     };
-    let mut bands = Bands::new(frequencies, rate);
+    let mut bands = Bands::new(frequencies, sfreq);
     bands.window_length = window_length;
     if let Some(name) = window {
         bands.window = name.parse().map_err(bad_input)?;
     }
     bands.overlap = overlap.unwrap_or(bands.overlap);
-    bands.bad_spans = exclude;
+    bands.bad_spans = bad_spans;
     Ok(Some(bands))
 }
 
-pub fn exclude(keywords: &Keywords<'_>) -> PyResult<Vec<Range<usize>>> {
-    let spans: Vec<(usize, usize)> = keywords.get("exclude")?.unwrap_or_default();
+pub fn bad_spans(keywords: &Keywords<'_>) -> PyResult<Vec<Range<usize>>> {
+    let spans: Vec<(usize, usize)> = keywords.get("bad_spans")?.unwrap_or_default();
     Ok(spans.into_iter().map(|(from, to)| from..to).collect())
 }
 
@@ -145,11 +148,11 @@ pub fn estimate(keywords: &Keywords<'_>) -> PyResult<CovarianceOptions> {
     estimate.center = keywords.get("center")?.unwrap_or(estimate.center);
     estimate.scale = scale(keywords)?;
     estimate.shrinkage = shrinkage(keywords)?;
-    estimate.n_jobs = keywords.count("threads")?;
+    estimate.n_jobs = keywords.count("n_jobs")?;
     Ok(estimate)
 }
 
-/// "rms", one group per channel (whole numbers), or one factor per channel.
+/// "rms", one group number per channel, or one factor per channel.
 fn scale(keywords: &Keywords<'_>) -> PyResult<Scale> {
     let Some(value) = keywords.any("scale") else {
         return Ok(Scale::Unchanged);
@@ -169,7 +172,7 @@ fn scale(keywords: &Keywords<'_>) -> PyResult<Scale> {
     factors.map_err(|_| PyTypeError::new_err("scale must be one number per channel"))
 }
 
-/// A number, or the name of a way to find it.
+/// An amount, or the name of an estimator.
 fn shrinkage(keywords: &Keywords<'_>) -> PyResult<Shrinkage> {
     let Some(value) = keywords.any("shrinkage") else {
         return Ok(Shrinkage::default());

@@ -14,7 +14,8 @@ mixed <- function(p, n, noise = 0, complex = FALSE) {
   list(A = A, C = C)
 }
 
-# Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled permutation.
+# Largest ratio, over the rows of B A, of the other entries to the largest one: 0 for a scaled
+# permutation.
 separation_error <- function(B, A) {
   M <- abs(B %*% A)
   max(rowSums(M) / apply(M, 1, max) - 1)

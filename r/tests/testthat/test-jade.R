@@ -82,7 +82,8 @@ test_that("SOBI sorts its sources by the same lags as the package JADE", {
   innovations <- function() rnorm(n + 2)
   e <- innovations()
   f <- innovations()
-  # The first source is correlated at lag 1, the second more strongly at lag 2. With k = 2, JADE uses lags 0 and 1.
+  # The first source is correlated at lag 1, the second more strongly at lag 2. With k = 2, JADE
+  # uses lags 0 and 1.
   S <- cbind(e[3:(n + 2)] + 0.4 * e[2:(n + 1)], f[3:(n + 2)] + 0.9 * f[1:n])
   X <- S %*% t(matrix(c(1, 0.5, 0.3, 1), 2))
   result <- SOBI(X, k = 2)

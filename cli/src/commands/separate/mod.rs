@@ -192,7 +192,7 @@ fn separation(args: &Separate, solver: Settings, input: &Input) -> Result<Separa
             .segment_length(length);
         Contrast::Bands(bands.overlap(overlap).bad_spans(bad_spans))
     } else if args.jade {
-        Contrast::Cumulants { exclude: bad_spans }
+        Contrast::Cumulants { bad_spans }
     } else if args.sobi || args.amuse {
         let lags = lags(args, input.stored.samples())?;
         let default = SegmentLength::Count(1);

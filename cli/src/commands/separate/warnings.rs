@@ -1,6 +1,6 @@
 //! Warnings about the result of a separation.
 
-use codiag::signals::{Contrast, drift_share};
+use codiag::signals::{Contrast, drift_fraction};
 
 use super::super::result::{ill_conditioned, warnings};
 use super::input::Input;
@@ -41,7 +41,7 @@ pub fn drift(input: &Input) -> anyhow::Result<Option<String>> {
         .iter()
         .map(|[from, to]| *from..*to)
         .collect();
-    let fraction = drift_share(&input.picked(), sfreq, &bad_spans)?;
+    let fraction = drift_fraction(&input.picked(), sfreq, &bad_spans)?;
     Ok((fraction > MAX_DRIFT_FRACTION).then(|| {
         format!(
             "slow drifts are {:.0} % of the variance of the channels and make sources harder to separate; use --highpass 1 \

@@ -98,7 +98,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --shrinkage much",
-        "--shrinkage must be auto, ledoit-wolf, oas or a number between 0 and 1",
+        "unknown --shrinkage \"much\"; valid: auto, ledoit-wolf, oas or a number between 0 and 1",
     ),
     (
         "recording.npy --n-segments 5 --shrinkage 2",

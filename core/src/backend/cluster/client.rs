@@ -1,52 +1,52 @@
-//! The whole set, for a solver: it sends its requests to the parts.
+//! Client of a cluster: the whole set as a backend that sends its requests to the workers.
 
 mod sample;
 
 use super::message::Message;
-use super::received::{Answer, described};
+use super::received::{Response, read_description};
 use crate::Error;
 use crate::backend::{Backend, Capabilities, Request, Summary, Sums, Tables};
 use crate::data::Reduction;
 use crate::linalg::{Scalar, c64, reals_mut};
 
-/// Up to this many numbers the powers of all matrices are sent to the client: 200 MB.
+/// Maximum number of powers of all matrices that are sent to the client (200 MB).
 const MAX_POWERS: usize = 25_000_000;
 
-/// Puts questions to the parts of a set, wherever they are. Any closure that does so will do.
+/// Sends requests to the workers of a cluster. Closures implement it.
 ///
 /// ```
 /// use codiag::Error;
 /// use codiag::cluster::{SendRequests, Worker};
 ///
-/// /// Parts that are all in this process, but would be behind sockets elsewhere.
-/// struct Here(Vec<Worker>);
+/// /// Workers in this process. In practice they are reached by sockets or a task scheduler.
+/// struct Local(Vec<Worker>);
 ///
-/// impl SendRequests for Here {
-///     fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-///         self.0.iter().map(|part| part.answer(question)).collect()
+/// impl SendRequests for Local {
+///     fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+///         self.0.iter().map(|worker| worker.respond(request)).collect()
 ///     }
 /// }
-/// assert_eq!(Here(Vec::new()).ask(b"is anybody there?"), Ok(Vec::new()));
+/// assert_eq!(Local(Vec::new()).send(b"request"), Ok(Vec::new()));
 /// ```
 pub trait SendRequests {
-    /// The answers of all parts ([`Worker::answer`](super::Worker::answer)) to one question, in the
-    /// order of the parts.
+    /// Sends a request to all workers. Returns their responses
+    /// ([`Worker::respond`](super::Worker::respond)) in the order of the workers.
     ///
     /// # Errors
-    /// If a part cannot be reached: [`Error::external`].
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error>;
+    /// [`Error::external`] if a worker is not reachable.
+    fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
 impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> SendRequests for F {
-    fn ask(&self, question: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        self(question)
+    fn send(&self, request: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        self(request)
     }
 }
 
-/// A set whose parts are elsewhere: of real matrices, or of complex ones.
+/// A set of real or complex matrices that are held by workers.
 ///
-/// Tables of powers and residuals are left out of the answer for sets of more than 25 million
-/// powers.
+/// The tables of powers and residuals are left out of the result if the set has more than 25
+/// million powers.
 ///
 /// ```
 /// use codiag::cluster::{ClusterSet, Worker};
@@ -54,75 +54,78 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> SendRequests for F {
 /// use codiag::{Matrix, Record, SetOptions, Settings, diagonalize_with_backend, synthetic};
 /// use std::ops::ControlFlow;
 ///
-/// // Two parts, here in one process.
+/// // Two workers in this process.
 /// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
-/// let part = |first: usize, n: usize| {
+/// let worker = |first: usize, n: usize| {
 ///     let data = &made.data[first * 16..(first + n) * 16];
 ///     let chunk = Chunk::new(data, n, 4, first, &SetOptions::default())?;
 ///     Worker::of_chunks(vec![chunk], None, Some(1))
 /// };
-/// let parts = [part(0, 25)?, part(25, 35)?];
+/// let workers = [worker(0, 25)?, worker(25, 35)?];
 ///
-/// let ask = |question: &[u8]| parts.iter().map(|part| part.answer(question)).collect();
-/// let described: Vec<Vec<u8>> = parts.iter().map(Worker::describe).collect();
-/// let mut set = ClusterSet::new(&ask, &described, None)?;
+/// let send = |request: &[u8]| workers.iter().map(|worker| worker.respond(request)).collect();
+/// let descriptions: Vec<Vec<u8>> = workers.iter().map(Worker::describe).collect();
+/// let mut set = ClusterSet::new(&send, &descriptions, None)?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
-/// assert!(answer.status.is_converged());
-/// assert_eq!(answer.powers.rows(), 60);
+/// let result = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
+/// assert!(result.status.is_converged());
+/// assert_eq!(result.powers.rows(), 60);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 pub struct ClusterSet<'a, A: SendRequests + ?Sized, T = f64> {
-    ask: &'a A,
+    sender: &'a A,
     summary: Summary<T>,
-    shares: Vec<f64>,
-    /// For each part the first numbers and lengths of its runs of matrices.
+    /// Fraction of the weight of each worker.
+    fractions: Vec<f64>,
+    /// First number and length of each run of consecutive matrices, per worker.
     runs: Vec<Vec<(usize, usize)>>,
-    /// For a sample: it has the matrices whose numbers are multiples of this.
+    /// For a sample, its step: it has the matrices whose numbers are multiples of the step.
     step: Option<usize>,
     n_jobs: Option<usize>,
 }
 
 impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A> {
-    /// The set of the parts that [`Worker::describe`](super::Worker::describe) themselves, in the order
-    /// in which `ask` brings their answers. `reduction` is that of the whole set, the filters of
-    /// which the parts were made with, if it was reduced.
+    /// Creates the set from the descriptions of its workers
+    /// ([`Worker::describe`](super::Worker::describe)), in the order in which `sender` returns
+    /// their responses. `reduction` is the reduction of the whole set, with whose filters the
+    /// workers were created, if the rank is reduced.
     ///
     /// # Errors
-    /// [`Error::Answer`] if a description is damaged or none of this version's, or if the parts do not
-    /// belong together; [`Error::WeightsZero`] if no part has any weight.
+    /// [`Error::InvalidResponse`] if a description is damaged or of another version, or if the
+    /// workers do not hold parts of one set; [`Error::WeightsZero`] if all weights are zero.
     pub fn new(
-        ask: &'a A,
-        parts: &[impl AsRef<[u8]>],
+        sender: &'a A,
+        descriptions: &[impl AsRef<[u8]>],
         reduction: Option<Reduction>,
     ) -> Result<Self, Error> {
-        Self::of_described(ask, parts, reduction)
+        Self::of_descriptions(sender, descriptions, reduction)
     }
 }
 
 impl<'a, A: SendRequests + ?Sized> ClusterSet<'a, A, c64> {
-    /// As [`ClusterSet::new`], for parts of complex matrices, which are Hermitian.
+    /// Creates a set of Hermitian matrices from the descriptions of its workers; see
+    /// [`ClusterSet::new`].
     ///
     /// # Errors
-    /// As [`ClusterSet::new`].
+    /// Those of [`ClusterSet::new`].
     pub fn complex(
-        ask: &'a A,
-        parts: &[impl AsRef<[u8]>],
+        sender: &'a A,
+        descriptions: &[impl AsRef<[u8]>],
         reduction: Option<Reduction<c64>>,
     ) -> Result<Self, Error> {
-        Self::of_described(ask, parts, reduction)
+        Self::of_descriptions(sender, descriptions, reduction)
     }
 }
 
 impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
-    pub(super) fn of_described(
-        ask: &'a A,
-        parts: &[impl AsRef<[u8]>],
+    pub(super) fn of_descriptions(
+        sender: &'a A,
+        descriptions: &[impl AsRef<[u8]>],
         reduction: Option<Reduction<T>>,
     ) -> Result<Self, Error> {
-        let read: Result<Vec<_>, _> = parts
+        let read: Result<Vec<_>, _> = descriptions
             .iter()
-            .map(|part| described::<T>(part.as_ref()))
+            .map(|bytes| read_description::<T>(bytes.as_ref()))
             .collect();
         let mut parts = read?;
         let total: f64 = parts.iter().map(|part| part.weight).sum();
@@ -135,7 +138,7 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
             .iter()
             .find(|part| part.summary.dimension() != p || part.summary.criterion != criterion)
         {
-            return Err(Error::Answer {
+            return Err(Error::InvalidResponse {
                 expected: p * p,
                 actual: other.summary.mean.as_slice().len(),
             });
@@ -147,59 +150,59 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
         let n: usize = parts.iter().map(|part| part.summary.len).sum();
         let ends = runs.iter().flatten().map(|(first, len)| first + len);
         if let Some(end) = ends.max().filter(|end| *end > n) {
-            return Err(Error::Answer {
+            return Err(Error::InvalidResponse {
                 expected: end,
                 actual: n,
             });
         }
-        let weighed = parts
+        let weighted = parts
             .into_iter()
             .map(|part| (part.weight / total, part.summary));
-        let weighed: Vec<(f64, Summary<T>)> = weighed.collect();
+        let weighted: Vec<(f64, Summary<T>)> = weighted.collect();
         Ok(Self {
-            ask,
-            shares: weighed.iter().map(|(share, _)| *share).collect(),
-            summary: Summary::of_parts(&weighed, reduction),
+            sender,
+            fractions: weighted.iter().map(|(fraction, _)| *fraction).collect(),
+            summary: Summary::of_parts(&weighted, reduction),
             runs,
             step: None,
             n_jobs: None,
         })
     }
 
-    /// The same set; at most that many threads work here, on a sample that improves the start, instead of
-    /// as many as pay.
+    /// Sets the maximum number of threads of the client, which solves on a sample to improve the
+    /// starting point. The number is chosen automatically if None.
     #[must_use]
     pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
         self.n_jobs = n_jobs.into();
         self
     }
 
-    /// The answers of all parts, each of which knows how many numbers it should have.
-    fn answers(&self, message: &Message<T>, step: Option<usize>) -> Result<Vec<Answer>, Error> {
+    /// Sends a message to all workers and returns their responses.
+    fn responses(&self, message: &Message<T>, step: Option<usize>) -> Result<Vec<Response>, Error> {
         let dimension = self.summary.dimension();
-        let answers = self.ask.ask(&message.to_bytes(dimension, step))?;
-        if answers.len() != self.shares.len() {
-            return Err(Error::Answer {
-                expected: self.shares.len(),
-                actual: answers.len(),
+        let responses = self.sender.send(&message.to_bytes(dimension, step))?;
+        if responses.len() != self.fractions.len() {
+            return Err(Error::InvalidResponse {
+                expected: self.fractions.len(),
+                actual: responses.len(),
             });
         }
         let kind = message.kind();
-        let answers = answers.into_iter().map(|bytes| Answer { kind, bytes });
-        Ok(answers.collect())
+        let responses = responses.into_iter().map(|bytes| Response { kind, bytes });
+        Ok(responses.collect())
     }
 
-    /// How many real numbers a matrix has.
+    /// Returns the number of real numbers in a matrix.
     fn square(&self) -> usize {
         T::PLANES * self.summary.dimension().pow(2)
     }
 
-    /// The powers of all matrices, in the order of the set, from what the parts said of each.
-    fn tables(&self, said: &[Vec<f64>]) -> Tables {
+    /// Combines the tables of the workers to those of all matrices, in the order of the set.
+    fn tables(&self, of_workers: &[Vec<f64>]) -> Tables {
         let (n, p) = (self.summary.len, self.summary.dimension());
         let (mut powers, mut constants) = (vec![0.0; n * p], vec![0.0; n]);
-        for (numbers, runs) in said.iter().zip(&self.runs) {
-            let (own_powers, own_constants) = numbers.split_at(matrices_of(runs) * p);
+        for (numbers, runs) in of_workers.iter().zip(&self.runs) {
+            let (own_powers, own_constants) = numbers.split_at(matrices_in(runs) * p);
             let mut at = 0;
             for &(first, len) in runs {
                 powers[first * p..(first + len) * p]
@@ -212,12 +215,12 @@ impl<'a, A: SendRequests + ?Sized, T: Scalar> ClusterSet<'a, A, T> {
     }
 }
 
-/// How many matrices there are in some runs of them.
-fn matrices_of(runs: &[(usize, usize)]) -> usize {
+/// Returns the number of matrices in some runs.
+fn matrices_in(runs: &[(usize, usize)]) -> usize {
     runs.iter().map(|(_, len)| len).sum()
 }
 
-/// Consecutive pieces of these lengths, which make up the whole.
+/// Splits numbers into consecutive pieces of the given lengths.
 fn split<const N: usize>(numbers: &[f64], lengths: [usize; N]) -> [Vec<f64>; N] {
     let mut rest = numbers;
     lengths.map(|length| {
@@ -239,12 +242,12 @@ impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
         }
     }
 
-    /// The sums of the parts, each multiplied by its fraction of the weight, added in the order of the
-    /// parts: the same bits, whichever part answers first.
+    /// Adds the sums of the workers, each multiplied by its fraction of the weight, in the order of
+    /// the workers. The result does not depend on the order in which they respond.
     fn evaluate(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
         let affordable = n.saturating_mul(p) <= MAX_POWERS && self.step.is_none();
-        let wanted = match request {
+        let with_tables = match request {
             Request::Components { tables, .. } => *tables && affordable,
             _ => false,
         };
@@ -252,7 +255,7 @@ impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
             Request::Components { b, mean_powers, .. } => Request::Components {
                 b: b.clone(),
                 mean_powers: mean_powers.clone(),
-                tables: wanted,
+                tables: with_tables,
             },
             request => request.clone(),
         };
@@ -272,20 +275,20 @@ impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
         ];
         let count = lengths.iter().sum::<usize>();
         let mut tables = Vec::new();
-        let answers = self.answers(&Message::Request(message), self.step)?;
-        for (k, (answer, share)) in answers.iter().zip(&self.shares).enumerate() {
-            // A part without a matrix of the sample sends no numbers.
-            if *share == 0.0 && !wanted {
+        let responses = self.responses(&Message::Request(message), self.step)?;
+        for (k, (response, fraction)) in responses.iter().zip(&self.fractions).enumerate() {
+            // A worker without a matrix of the sample sends no numbers.
+            if *fraction == 0.0 && !with_tables {
                 continue;
             }
-            let table = if wanted {
-                matrices_of(&self.runs[k]) * (p + 1)
+            let table = if with_tables {
+                matrices_in(&self.runs[k]) * (p + 1)
             } else {
                 0
             };
-            let mut numbers = answer.numbers(count + table)?;
+            let mut numbers = response.numbers(count + table)?;
             tables.push(numbers.split_off(count));
-            if *share == 0.0 {
+            if *fraction == 0.0 {
                 continue;
             }
             let [own, gradient, gamma, rows] = split(&numbers, lengths);
@@ -299,10 +302,10 @@ impl<A: SendRequests + ?Sized, T: Scalar> Backend<T> for ClusterSet<'_, A, T> {
             }
             for (total, part) in places {
                 let pairs = total.iter_mut().zip(part);
-                pairs.for_each(|(sum, x)| *sum += share * x);
+                pairs.for_each(|(sum, x)| *sum += fraction * x);
             }
         }
-        sums.tables = wanted.then(|| self.tables(&tables));
+        sums.tables = with_tables.then(|| self.tables(&tables));
         Ok(())
     }
 

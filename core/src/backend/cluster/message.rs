@@ -1,4 +1,4 @@
-//! Messages to the parts of a set: requests as bytes.
+//! Messages to workers, and their conversion to bytes.
 
 use super::wire::{self, Header, Writer};
 use crate::Error;
@@ -6,19 +6,19 @@ use crate::backend::{Request, Update};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{Matrix, Scalar, Triangle};
 
-/// What a part is asked.
+/// A message to a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message<T = f64> {
     /// A request of the solver.
     Request(Request<T>),
-    /// How much a sample weighs, how many matrices it has, and their mean.
+    /// Asks for the weight of a sample, the number of its matrices, and their mean.
     Sample,
-    /// The matrices of a sample, with their weights.
+    /// Asks for the matrices of a sample and their weights.
     Matrices,
 }
 
 impl<T: Scalar> Message<T> {
-    /// The number by which a kind of message is known.
+    /// Returns the number of the kind of message.
     pub fn kind(&self) -> u8 {
         let Self::Request(request) = self else {
             return if *self == Self::Sample { 1 } else { 2 };
@@ -39,7 +39,8 @@ impl<T: Scalar> Message<T> {
         }
     }
 
-    /// The message as bytes; `step` if it is about a sample, of every `step`-th matrix.
+    /// Converts the message to bytes. `step` is given if it is for the sample of every `step`-th
+    /// matrix.
     pub fn to_bytes(&self, dimension: usize, step: Option<usize>) -> Vec<u8> {
         let header = Header {
             complex: T::PLANES == 2,
@@ -89,9 +90,10 @@ impl<T: Scalar> Message<T> {
         .finish()
     }
 
-    /// Reads a message about matrices of that dimension, and the step of the sample that it is about.
+    /// Reads a message for matrices of the given dimension, and the step of its sample if it is for
+    /// one.
     pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<(Self, Option<usize>), Error> {
-        Self::read(bytes, dimension).ok_or(Error::Question)
+        Self::read(bytes, dimension).ok_or(Error::InvalidRequest)
     }
 
     fn read(bytes: &[u8], p: usize) -> Option<(Self, Option<usize>)> {
@@ -112,7 +114,7 @@ impl<T: Scalar> Message<T> {
     }
 }
 
-/// The numbers of a message, to be taken one field after the other.
+/// The numbers of a message, read field by field.
 struct Fields<'a> {
     p: usize,
     rest: &'a [f64],

@@ -1,43 +1,45 @@
-//! A set whose matrices are held by several processes or machines.
+//! A set whose matrices are distributed over several processes or machines.
 //!
-//! Each holds a [`Worker`], made of [`Chunk`](crate::backend::Chunk)s. The solver runs in one place,
-//! on a [`ClusterSet`], which sends every request to all parts and adds up their sums in the order of the
-//! parts, each multiplied by its fraction of the weight: the same bits, whichever part answers first.
+//! Each process holds a [`Worker`], created from [`Chunk`](crate::backend::Chunk)s. The client runs
+//! the solver on a [`ClusterSet`], which sends every request to all workers. It adds their sums in
+//! the order of the workers, each multiplied by its fraction of the weight. Results do not depend
+//! on the order in which workers respond.
 //!
-//! # Nothing is lost with a part
+//! # Fault tolerance
 //!
-//! A request carries everything that its result depends on. What a part keeps between requests only
-//! saves work. A part that was made again because its process died computes the same sums.
+//! A request contains everything that its result depends on. The data that a worker keeps between
+//! requests only save work. A worker that replaces one whose process ended computes identical sums.
 //!
 //! # Messages
 //!
-//! Requests, sums and descriptions are bytes, which [`SendRequests`] transports. All numbers are little-endian.
-//! A message begins with sixteen bytes:
+//! Requests, responses and descriptions are bytes, which [`SendRequests`] transports. All numbers
+//! are little-endian. A message begins with sixteen bytes:
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 0, 1 | `cd`, of complex matrices `cz` |
-//! | 2 | the version of this format, 4 |
-//! | 3 | the kind of message, also in its answer; 255 in a description |
-//! | 4 … 7 | the dimension p, as a `u32` |
-//! | 8 … 15 | a `u64`: in a request, k if it is about every k-th matrix (0: all); elsewhere, the number of `f64`s that follow |
+//! | 0, 1 | `cd`, or `cz` for complex matrices |
+//! | 2 | version of this format, 4 |
+//! | 3 | kind of the request, also in its response; 255 in a description |
+//! | 4 … 7 | dimension p, as a `u32` |
+//! | 8 … 15 | a `u64`: in a request, k if it is for every k-th matrix (0: all); in other messages, the number of `f64`s that follow |
 //!
-//! The rest are `f64`s: matrices row after row, complex numbers as their real and imaginary parts. Their
-//! number in a request follows from its kind and p. A description ends with the name of the criterion.
+//! The rest are `f64`s: matrices in row-major order, complex numbers as real and imaginary parts.
+//! Their number in a request is determined by its kind and p. A description ends with the name of
+//! the criterion.
 
 mod client;
 mod message;
-mod part;
-
 mod received;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod worker;
 
 pub use client::{ClusterSet, SendRequests};
-pub use part::Worker;
+pub use worker::Worker;
 
-/// Whether a message is about complex matrices: which set to make of a description.
+/// Whether a message is about complex matrices. It tells whether a description belongs to
+/// [`ClusterSet::new`] or [`ClusterSet::complex`].
 ///
 /// ```
 /// use codiag::cluster::{Worker, is_complex};

@@ -1,4 +1,4 @@
-//! Parts in one process answer as the whole set does.
+//! Workers in one process give the results of the whole set.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -41,47 +41,50 @@ fn chunk<T: Scalar>(data: &[T], from: usize, to: usize) -> Chunk<T> {
     Chunk::new(data, to - from, P, from, &options).unwrap()
 }
 
-/// Two parts, the second of which has the first matrices of the set, and some from its end.
-fn parts<T: Scalar>(data: &[T]) -> Vec<Worker<T>> {
+/// Returns two workers. The second has the first matrices of the set and the last.
+fn workers<T: Scalar>(data: &[T]) -> Vec<Worker<T>> {
     let chunk = |from, to| chunk(data, from, to);
-    let parts = [
+    let workers = [
         vec![chunk(40, 130), chunk(130, 200)],
         vec![chunk(0, 40), chunk(200, N)],
     ];
-    let part = |chunks| Worker::of_chunks(chunks, None, Some(1)).unwrap();
-    parts.into_iter().map(part).collect()
+    let worker = |chunks| Worker::of_chunks(chunks, None, Some(1)).unwrap();
+    workers.into_iter().map(worker).collect()
 }
 
-fn described<T: Scalar>(parts: &[Worker<T>]) -> Vec<Vec<u8>> {
-    parts.iter().map(Worker::describe).collect()
+fn descriptions<T: Scalar>(workers: &[Worker<T>]) -> Vec<Vec<u8>> {
+    workers.iter().map(Worker::describe).collect()
 }
 
-/// Asks parts, and replaces one of them after every `lifetime` messages.
+/// Sends requests to workers, and replaces one of them after every `lifetime` requests.
 struct Replacing<T: Scalar> {
-    parts: RefCell<Vec<Worker<T>>>,
-    asked: Cell<usize>,
+    workers: RefCell<Vec<Worker<T>>>,
+    sent: Cell<usize>,
     lifetime: usize,
 }
 
 impl<T: Scalar> Replacing<T> {
-    fn new(parts: Vec<Worker<T>>, lifetime: usize) -> Self {
+    fn new(workers: Vec<Worker<T>>, lifetime: usize) -> Self {
         Self {
-            parts: RefCell::new(parts),
-            asked: Cell::new(0),
+            workers: RefCell::new(workers),
+            sent: Cell::new(0),
             lifetime,
         }
     }
 }
 
 impl<T: Scalar> SendRequests for Replacing<T> {
-    fn ask(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let mut parts = self.parts.borrow_mut();
-        self.asked.set(self.asked.get() + 1);
-        if self.asked.get().is_multiple_of(self.lifetime) {
-            let lost = self.asked.get() % parts.len();
-            parts[lost] = Worker::of_chunks(parts[lost].chunks()?, None, Some(1))?;
+    fn send(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut workers = self.workers.borrow_mut();
+        self.sent.set(self.sent.get() + 1);
+        if self.sent.get().is_multiple_of(self.lifetime) {
+            let lost = self.sent.get() % workers.len();
+            workers[lost] = Worker::of_chunks(workers[lost].chunks()?, None, Some(1))?;
         }
-        parts.iter().map(|part| part.respond(message)).collect()
+        workers
+            .iter()
+            .map(|worker| worker.respond(message))
+            .collect()
     }
 }
 
@@ -92,7 +95,7 @@ fn assert_near(x: &[f64], y: &[f64], tolerance: f64) {
     }
 }
 
-/// Every request that a solver may make.
+/// Returns all kinds of requests.
 fn requests<T: Scalar>() -> Vec<Request<T>> {
     let wave = |a: usize, c: usize| ((3 * a + 5 * c) as f64).sin();
     let number = |a, c| T::from_parts(wave(a, c), 0.5 * wave(c + 1, a));
@@ -172,42 +175,49 @@ fn compare<T: Scalar>(one: &mut dyn Backend<T>, other: &mut dyn Backend<T>) {
             assert_near(reals(g.as_slice()), reals(h.as_slice()), 1e-11);
         }
         if let (Some(x), Some(y)) = (&x.tables, &y.tables) {
-            // In the order of the set, whichever part has a matrix.
+            // In the order of the set, independent of the distribution over the workers.
             assert_near(&x.powers, &y.powers, 1e-11);
             assert_near(&x.constants, &y.constants, 1e-11);
         }
     }
 }
 
-fn assert_parts_give_the_sums_of_the_set<T: Scalar>(data: &[T]) {
+fn assert_cluster_gives_the_sums_of_the_set<T: Scalar>(data: &[T]) {
     for lifetime in [usize::MAX, 2] {
-        let ask = Replacing::new(parts(data), lifetime);
-        let mut set = ClusterSet::of_described(&ask, &described(&parts(data)), None).unwrap();
+        let sender = Replacing::new(workers(data), lifetime);
+        let mut set =
+            ClusterSet::of_descriptions(&sender, &descriptions(&workers(data)), None).unwrap();
         compare(&mut set, &mut InMemory::new(&whole(data)));
-        assert!(ask.asked.get() > 10);
+        assert!(sender.sent.get() > 10);
     }
 }
 
 #[test]
-fn parts_give_the_sums_of_the_set_and_replaced_parts_too() {
-    assert_parts_give_the_sums_of_the_set(&made());
-    assert_parts_give_the_sums_of_the_set(&made_complex());
+fn cluster_gives_the_sums_of_the_set_even_if_workers_are_replaced() {
+    assert_cluster_gives_the_sums_of_the_set(&made());
+    assert_cluster_gives_the_sums_of_the_set(&made_complex());
 }
 
 #[test]
 fn sample_has_every_seventh_matrix_of_the_set() {
-    let parts = parts(&made());
-    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
-    let mut set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
+    let workers = workers(&made());
+    let sender = |message: &[u8]| {
+        workers
+            .iter()
+            .map(|worker| worker.respond(message))
+            .collect()
+    };
+    let mut set = ClusterSet::new(&sender, &descriptions(&workers), None).unwrap();
     let mut in_memory = InMemory::new(&whole(&made()));
     let (mut sample, mut expected) = (set.sample(7).unwrap(), in_memory.sample(7).unwrap());
     let (sample, expected) = (sample.as_mut().unwrap(), expected.as_mut().unwrap());
     assert_eq!(sample.summary().len, expected.summary().len);
-    // Constants of a sample are not known, on a cluster as in memory.
+    // Samples have no constants, on a cluster and in memory.
     let without_tables = |request: &Request| !matches!(request, Request::Components { .. });
     let (mut x, mut y) = (Sums::default(), Sums::default());
-    let set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
-    // Whether its matrices are sent to the client or stay with the parts.
+    let set = ClusterSet::new(&sender, &descriptions(&workers), None).unwrap();
+    // The matrices of the first sample are copied to the client, those of the second stay with the
+    // workers.
     let mut remote = set.remote_sample(7).unwrap().unwrap();
     assert_eq!(remote.summary().len, expected.summary().len);
     for request in requests().iter().filter(|request| without_tables(request)) {
@@ -219,7 +229,7 @@ fn sample_has_every_seventh_matrix_of_the_set() {
             assert_near(g.as_slice(), h.as_slice(), 1e-11);
         }
     }
-    let mut set = ClusterSet::new(&ask, &described(&parts), None).unwrap();
+    let mut set = ClusterSet::new(&sender, &descriptions(&workers), None).unwrap();
     assert!(
         set.sample(1000).unwrap().is_none(),
         "matrix 0 has weight zero"
@@ -229,12 +239,12 @@ fn sample_has_every_seventh_matrix_of_the_set() {
 }
 
 fn solved<T: Scalar>(
-    ask: &dyn SendRequests,
-    described: &[Vec<u8>],
+    sender: &dyn SendRequests,
+    descriptions: &[Vec<u8>],
     reduction: Option<Reduction<T>>,
     settings: &Settings,
 ) -> Diagonalization<T> {
-    let mut set = ClusterSet::of_described(ask, described, reduction).unwrap();
+    let mut set = ClusterSet::of_descriptions(sender, descriptions, reduction).unwrap();
     let mut observer = |_: &Record, _: &Matrix<T>| ControlFlow::Continue(());
     diagonalize_with_backend(&mut set, settings, &mut observer).unwrap()
 }
@@ -242,8 +252,8 @@ fn solved<T: Scalar>(
 fn assert_solves_agree<T: Scalar>(data: &[T], settings: &Settings) {
     let expected = diagonalize(&whole(data), settings).unwrap();
     for lifetime in [usize::MAX, 5] {
-        let ask = Replacing::new(parts(data), lifetime);
-        let found = solved::<T>(&ask, &described(&parts(data)), None, settings);
+        let sender = Replacing::new(workers(data), lifetime);
+        let found = solved::<T>(&sender, &descriptions(&workers(data)), None, settings);
         assert_eq!(found.status, expected.status);
         assert_near(&[found.loss], &[expected.loss], 1e-10);
         let (x, y) = (reals(found.b.as_slice()), reals(expected.b.as_slice()));
@@ -276,15 +286,20 @@ fn reduced_set_is_solved_in_the_channels() {
     let expected = MatrixSet::with_options(&data, N, P, &options).unwrap();
     let expected = diagonalize(&expected, &Settings::default()).unwrap();
     let reduction = Reduction::of_mean(whole(&data).mean(), rank).unwrap();
-    let part = |from, to| {
+    let worker = |from, to| {
         let filters = Some(reduction.filters());
         Worker::of_chunks(vec![chunk(&data, from, to)], filters, Some(1)).unwrap()
     };
-    let parts = [part(0, 100), part(100, N)];
-    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
+    let workers = [worker(0, 100), worker(100, N)];
+    let sender = |message: &[u8]| {
+        workers
+            .iter()
+            .map(|worker| worker.respond(message))
+            .collect()
+    };
     let found = solved(
-        &ask,
-        &described(&parts),
+        &sender,
+        &descriptions(&workers),
         Some(reduction),
         &Settings::default(),
     );
@@ -294,8 +309,8 @@ fn reduced_set_is_solved_in_the_channels() {
 
 #[test]
 fn pairwise_methods_are_not_supported() {
-    let ask = Replacing::new(parts(&made()), usize::MAX);
-    let mut set = ClusterSet::new(&ask, &described(&parts(&made())), None).unwrap();
+    let sender = Replacing::new(workers(&made()), usize::MAX);
+    let mut set = ClusterSet::new(&sender, &descriptions(&workers(&made())), None).unwrap();
     let settings = Settings::default().method(Method::Pham);
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let error = diagonalize_with_backend(&mut set, &settings, &mut observer);
@@ -308,86 +323,91 @@ fn evaluated<A: SendRequests + ?Sized>(set: &mut ClusterSet<'_, A>) -> Result<()
 }
 
 #[test]
-fn damaged_answers_are_errors() {
-    let parts = parts(&made());
-    let described = described(&parts);
+fn damaged_responses_are_errors() {
+    let workers = workers(&made());
+    let descriptions = descriptions(&workers);
     let damages: [fn(&mut Vec<Vec<u8>>); 7] = [
-        |answers| answers[1].truncate(100),
-        |answers| drop(answers[1].drain(..8)),
-        |answers| answers[1].clear(),
-        |answers| {
-            let len = answers[1].len();
-            answers[1].truncate(len - 8);
+        |responses| responses[1].truncate(100),
+        |responses| drop(responses[1].drain(..8)),
+        |responses| responses[1].clear(),
+        |responses| {
+            let len = responses[1].len();
+            responses[1].truncate(len - 8);
         },
-        |answers| answers[0][2] = 9,  // another version
-        |answers| answers[0][3] ^= 1, // the answer to another message
-        |answers| drop(answers.pop()),
+        |responses| responses[0][2] = 9,  // another version
+        |responses| responses[0][3] ^= 1, // response to another message
+        |responses| drop(responses.pop()),
     ];
     for damage in damages {
-        let ask = |message: &[u8]| {
-            let answers = parts.iter().map(|part| part.respond(message));
-            let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
-            damage(&mut answers);
-            Ok(answers)
+        let sender = |message: &[u8]| {
+            let responses = workers.iter().map(|worker| worker.respond(message));
+            let mut responses = responses.collect::<Result<Vec<_>, _>>()?;
+            damage(&mut responses);
+            Ok(responses)
         };
-        let mut set = ClusterSet::new(&ask, &described, None).unwrap();
+        let mut set = ClusterSet::new(&sender, &descriptions, None).unwrap();
         let error = evaluated(&mut set).unwrap_err();
-        assert!(matches!(error, Error::Answer { .. }), "{error}");
+        assert!(matches!(error, Error::InvalidResponse { .. }), "{error}");
     }
 }
 
 #[test]
 fn damaged_descriptions_are_errors() {
-    let parts = parts(&made());
-    let ask = |message: &[u8]| parts.iter().map(|part| part.respond(message)).collect();
-    let good = described(&parts);
+    let workers = workers(&made());
+    let sender = |message: &[u8]| {
+        workers
+            .iter()
+            .map(|worker| worker.respond(message))
+            .collect()
+    };
+    let good = descriptions(&workers);
     for length in 0..good[0].len() {
         let damaged = [good[0][..length].to_vec(), good[1].clone()];
-        let error = ClusterSet::new(&ask, &damaged, None).err();
+        let error = ClusterSet::new(&sender, &damaged, None).err();
         assert!(
-            matches!(error, Some(Error::Answer { .. })),
+            matches!(error, Some(Error::InvalidResponse { .. })),
             "{length} bytes: {error:?}"
         );
     }
     let mut other_version = good.clone();
     other_version[1][2] += 1;
-    let error = ClusterSet::new(&ask, &other_version, None).err();
-    assert!(matches!(error, Some(Error::Answer { .. })));
-    let complex = described(&self::parts(&made_complex()));
-    let error = ClusterSet::new(&ask, &complex, None).err();
-    assert!(matches!(error, Some(Error::Answer { .. })));
+    let error = ClusterSet::new(&sender, &other_version, None).err();
+    assert!(matches!(error, Some(Error::InvalidResponse { .. })));
+    let complex = descriptions(&self::workers(&made_complex()));
+    let error = ClusterSet::new(&sender, &complex, None).err();
+    assert!(matches!(error, Some(Error::InvalidResponse { .. })));
     let none: [&[u8]; 0] = [];
-    let error = ClusterSet::new(&ask, &none, None).err();
+    let error = ClusterSet::new(&sender, &none, None).err();
     assert_eq!(error, Some(Error::WeightsZero));
 }
 
 #[test]
 fn unknown_messages_are_errors() {
-    let part = &parts(&made())[0];
+    let worker = &workers(&made())[0];
     let request = requests::<f64>().swap_remove(10);
     let good = Message::Request(request).to_bytes(P, None);
-    assert!(part.respond(&good).is_ok());
+    assert!(worker.respond(&good).is_ok());
     let changed = |at: usize, to: u8| {
         let mut bytes = good.clone();
         bytes[at] = to;
-        part.respond(&bytes)
+        worker.respond(&bytes)
     };
-    // No message, another version, an unknown kind, another kind, another dimension.
+    // Not a message, another version, an unknown kind, another kind, another dimension.
     for (at, to) in [(0, b'x'), (2, 1), (3, 99), (3, 10), (4, 6)] {
-        assert_eq!(changed(at, to), Err(Error::Question), "byte {at}");
+        assert_eq!(changed(at, to), Err(Error::InvalidRequest), "byte {at}");
     }
     for length in 0..good.len() {
-        assert_eq!(part.respond(&good[..length]), Err(Error::Question));
+        assert_eq!(worker.respond(&good[..length]), Err(Error::InvalidRequest));
     }
-    // A sample has a step, and a real part does not understand complex matrices.
+    // A sample needs a step, and a worker with real matrices rejects complex requests.
     let sample = Message::<f64>::Sample.to_bytes(P, None);
-    assert_eq!(part.respond(&sample), Err(Error::Question));
+    assert_eq!(worker.respond(&sample), Err(Error::InvalidRequest));
     let complex = Message::Request(requests::<c64>().swap_remove(4)).to_bytes(P, None);
-    assert_eq!(part.respond(&complex), Err(Error::Question));
+    assert_eq!(worker.respond(&complex), Err(Error::InvalidRequest));
 }
 
 #[test]
-fn messages_are_read_as_they_were_written() {
+fn messages_round_trip_through_bytes() {
     let requests = requests::<c64>().into_iter().map(Message::Request);
     let messages = requests.chain([Message::Sample, Message::Matrices]);
     for message in messages {

@@ -1,13 +1,14 @@
-//! Messages as bytes: a header of sixteen, then numbers.
+//! Byte format of messages: a header of 16 bytes, followed by numbers.
 
 use crate::linalg::{Matrix, Scalar, reals, scalars};
 
-/// The version of the format.
+/// Version of the format.
 const VERSION: u8 = 4;
+/// Length of the header in bytes.
 const HEADER: usize = 16;
 
-/// What every message about matrices of these numbers begins with: as in LAPACK, `d` for real and `z`
-/// for complex ones.
+/// Returns the first bytes of a message: as in LAPACK, `d` is for real and `z` for complex
+/// matrices.
 fn magic(complex: bool) -> [u8; 3] {
     [b'c', if complex { b'z' } else { b'd' }, VERSION]
 }
@@ -17,11 +18,11 @@ fn magic(complex: bool) -> [u8; 3] {
 pub struct Header {
     /// Whether the matrices are complex.
     pub complex: bool,
-    /// What the message is about.
+    /// Kind of the message.
     pub kind: u8,
-    /// The dimension of the set.
+    /// Dimension of the set.
     pub dimension: usize,
-    /// The step of a sample, or how many numbers follow.
+    /// In a request, the step of a sample; in other messages, the number of numbers that follow.
     pub count: u64,
 }
 
@@ -38,7 +39,7 @@ impl Writer {
         Self(bytes)
     }
 
-    /// Numbers, of complex ones the real and the imaginary parts in turn.
+    /// Appends numbers. The real and imaginary parts of complex numbers alternate.
     pub fn numbers<T: Scalar>(mut self, numbers: &[T]) -> Self {
         let numbers = reals(numbers);
         self.0.reserve(8 * numbers.len());
@@ -46,9 +47,9 @@ impl Writer {
         self
     }
 
-    /// Whether something is wanted, as a number.
-    pub fn flag(self, wanted: bool) -> Self {
-        self.numbers(&[f64::from(u8::from(wanted))])
+    /// Appends a boolean as a number.
+    pub fn flag(self, value: bool) -> Self {
+        self.numbers(&[f64::from(u8::from(value))])
     }
 
     pub fn text(mut self, text: &str) -> Self {
@@ -61,7 +62,8 @@ impl Writer {
     }
 }
 
-/// The header of a message and the bytes after it; None if it is none of this version.
+/// Reads the header of a message. Returns it with the bytes after it, or None if it is not a
+/// message of this version.
 pub fn read(bytes: &[u8]) -> Option<(Header, &[u8])> {
     let (header, rest) = bytes.split_at_checked(HEADER)?;
     let (beginning, header) = header.split_at(magic(false).len());
@@ -80,7 +82,7 @@ pub fn read(bytes: &[u8]) -> Option<(Header, &[u8])> {
     Some((header, rest))
 }
 
-/// The numbers that bytes hold; None if they are not whole numbers of eight bytes.
+/// Converts bytes to numbers. None if their length is not a multiple of eight.
 pub fn numbers(bytes: &[u8]) -> Option<Vec<f64>> {
     let (numbers, []) = bytes.as_chunks() else {
         return None;
@@ -88,7 +90,7 @@ pub fn numbers(bytes: &[u8]) -> Option<Vec<f64>> {
     Some(numbers.iter().map(|x| f64::from_le_bytes(*x)).collect())
 }
 
-/// A p×p matrix of numbers that came as [`Writer::numbers`] wrote them.
+/// Creates a p×p matrix from numbers written by [`Writer::numbers`].
 pub fn matrix<T: Scalar>(p: usize, numbers: &[f64]) -> Matrix<T> {
     Matrix::from_rows(p, p, scalars(numbers).to_vec())
 }

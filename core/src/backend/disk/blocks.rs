@@ -1,4 +1,4 @@
-//! The blocks of a file: the very blocks that a set in memory would have.
+//! Blocks of a file, identical to those of a set in memory.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -12,43 +12,43 @@ use crate::linalg::kernels::LANES;
 use crate::linalg::{Matrix, Scalar};
 use crate::{Error, Memory};
 
-/// No sample is thinner than every so many-th matrix.
-pub const LARGEST_STEP: usize = 8;
+/// Largest step of a sample.
+pub const MAX_STEP: usize = 8;
 
-/// Which matrices of a file make a set, and what is done to each.
+/// Selection of matrices in a file, and the operations applied to each.
 #[derive(Clone)]
 pub struct Recipe<T> {
     pub file: Arc<MatrixFile>,
     pub criterion: Criterion,
-    /// Every so many-th matrix of the file.
+    /// Every `step`-th matrix of the file is selected.
     pub step: usize,
-    /// Normalized weights of all matrices of the file; None if all are alike.
+    /// Normalized weights of all matrices of the file; None if they are equal.
     pub weights: Option<Arc<[f64]>>,
-    /// What the weights of those taken sum to.
+    /// Sum of the weights of the selected matrices.
     pub total: f64,
     pub shrinkage: f64,
     pub symmetrize: bool,
-    /// What reduces each matrix, if anything does.
+    /// Filters of the reduction, if the rank is reduced.
     pub filters: Option<Arc<Matrix<T>>>,
-    /// The mean before reduction, while it is still to be checked that no matrix is negative.
+    /// Mean before reduction, if each matrix is to be checked for clearly negative eigenvalues.
     pub semidefinite: Option<Arc<Matrix<T>>>,
-    /// How many matrices a block holds.
+    /// Number of matrices in a block.
     pub capacity: usize,
 }
 
 impl<T: Scalar> Recipe<T> {
-    /// The number of matrices taken.
+    /// Returns the number of selected matrices.
     pub fn len(&self) -> usize {
         self.file.len().div_ceil(self.step)
     }
 
-    /// The size at which they are diagonalized.
+    /// Returns the size of the matrices after reduction.
     pub fn dimension(&self) -> usize {
         let filters = self.filters.as_ref();
         filters.map_or(self.file.size(), |f| f.rows())
     }
 
-    /// The weight of one of those taken.
+    /// Returns the weight of a selected matrix.
     pub fn weight(&self, i: usize) -> f64 {
         let of_file = match &self.weights {
             Some(weights) => weights[i * self.step],
@@ -58,7 +58,7 @@ impl<T: Scalar> Recipe<T> {
     }
 }
 
-/// Blocks, some of them kept in memory once they have been read.
+/// Blocks of a file, some of which stay in memory after they have been read.
 pub struct Blocks<T> {
     pub recipe: Recipe<T>,
     pub file: Arc<MatrixFile>,
@@ -67,23 +67,23 @@ pub struct Blocks<T> {
     kept: Vec<OnceLock<Block<T>>>,
 }
 
-/// A block that may have been kept.
+/// A block that stays in memory (`Kept`) or is dropped after use (`Temporary`).
 pub enum MaybeKept<'a, T> {
     Kept(&'a Block<T>),
-    Passing(Block<T>),
+    Temporary(Block<T>),
 }
 
 impl<T> MaybeKept<'_, T> {
     pub fn get(&self) -> &Block<T> {
         match self {
             Self::Kept(block) => block,
-            Self::Passing(block) => block,
+            Self::Temporary(block) => block,
         }
     }
 }
 
 impl<T: Scalar> Blocks<T> {
-    /// The blocks of a recipe, within a budget and by at most so many threads.
+    /// Plans the blocks of a recipe for a memory budget and at most this number of threads.
     pub fn new(recipe: Recipe<T>, memory: Memory, threads: usize) -> Result<Self, Error> {
         let (n, capacity) = (recipe.len(), recipe.capacity);
         let dimension = recipe.dimension();
@@ -96,7 +96,7 @@ impl<T: Scalar> Blocks<T> {
             dimension,
             capacity,
             span: file.span(recipe.step),
-            sample: (Block::<T>::capacity(dimension), file.span(LARGEST_STEP)),
+            sample: (Block::<T>::capacity(dimension), file.span(MAX_STEP)),
             converted: !file.is_native::<T>(),
             weighted: recipe.weights.is_some(),
         };
@@ -104,7 +104,7 @@ impl<T: Scalar> Blocks<T> {
         let count = n.div_ceil(capacity);
         let lanes = (count - 1) * capacity + (n - (count - 1) * capacity).next_multiple_of(LANES);
         Ok(Self {
-            groups: groups::deal::<T>(count, lanes, dimension),
+            groups: groups::partition_blocks::<T>(count, lanes, dimension),
             kept: (0..count).map(|_| OnceLock::new()).collect(),
             recipe,
             file,
@@ -112,18 +112,18 @@ impl<T: Scalar> Blocks<T> {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.kept.len()
     }
 
-    /// How many matrices block k holds.
+    /// Returns the number of matrices in block k.
     pub fn matrices(&self, k: usize) -> usize {
         let capacity = self.recipe.capacity;
         capacity.min(self.recipe.len() - k * capacity)
     }
 
-    /// Forgets what was kept.
+    /// Drops all kept blocks.
     pub fn clear(&mut self) {
         let count = self.count();
         self.kept = (0..count).map(|_| OnceLock::new()).collect();
@@ -137,23 +137,23 @@ impl<T: Scalar> Blocks<T> {
         self.kept[k].get()
     }
 
-    /// Keeps block k, if it is one of those for which there is room: they are spread evenly, so that
-    /// reading goes on at all times.
+    /// Keeps block k if the plan says so. The kept blocks are spread evenly, so that reading and
+    /// computing overlap during the whole data pass.
     pub fn keep(&self, k: usize, block: Block<T>) -> MaybeKept<'_, T> {
         let (some, all) = (self.plan.kept, self.count());
         if (k + 1) * some / all > k * some / all {
             MaybeKept::Kept(self.kept[k].get_or_init(|| block))
         } else {
-            MaybeKept::Passing(block)
+            MaybeKept::Temporary(block)
         }
     }
 
-    /// The bytes of the file that block k is read from.
+    /// Returns the number of bytes of block k in the file.
     pub fn block_bytes(&self, k: usize) -> usize {
         self.matrices(k) * self.file.matrix_bytes()
     }
 
-    /// The pieces in which block k is read, as its lanes.
+    /// Returns the lanes of each piece in which block k is read.
     pub fn pieces(&self, k: usize) -> impl Iterator<Item = Range<usize>> {
         let (matrices, piece) = (self.matrices(k), self.plan.piece);
         (0..matrices)
@@ -161,7 +161,7 @@ impl<T: Scalar> Blocks<T> {
             .map(move |at| at..matrices.min(at + piece))
     }
 
-    /// Reads one of these pieces, row after row; returns the number of bytes.
+    /// Reads a piece of block k in row-major order. Returns the number of bytes.
     pub fn read(
         &self,
         k: usize,
@@ -175,7 +175,7 @@ impl<T: Scalar> Blocks<T> {
         Ok(lanes.len() * self.file.matrix_bytes())
     }
 
-    /// Block k, its matrices still to be gathered.
+    /// Allocates block k with its weights. Its matrices must be gathered.
     pub fn begin(&self, k: usize) -> Block<T> {
         let mut block = Block::unwritten(self.file.size(), self.matrices(k));
         let first = k * self.recipe.capacity;
@@ -185,7 +185,7 @@ impl<T: Scalar> Blocks<T> {
         block
     }
 
-    /// Checks up to eight matrices, and writes them to the lanes from `at` on.
+    /// Validates up to eight matrices, and writes them to the lanes from `at` on.
     pub fn gather(
         &self,
         k: usize,
@@ -205,7 +205,7 @@ impl<T: Scalar> Blocks<T> {
         block.gather_eight(&eight[..count], at, self.recipe.symmetrize, number)
     }
 
-    /// What the matrices of the whole block k are once they are shrunk and reduced.
+    /// Shrinks and reduces the matrices of the gathered block k.
     pub fn complete(&self, k: usize, mut block: Block<T>) -> Result<Block<T>, Error> {
         block.shrink(self.recipe.shrinkage);
         if let Some(mean) = &self.recipe.semidefinite

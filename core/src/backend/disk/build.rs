@@ -1,4 +1,5 @@
-//! How a set on disk is made: a first pass checks every matrix, and sums what a summary tells.
+//! Construction of a set on disk. A first data pass validates every matrix and computes the
+//! summary.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// What the first pass sums.
+/// Sums of the first data pass.
 struct First {
     mean: Vec<f64>,
     constant: f64,
-    /// The first matrix that is not positive definite.
+    /// First matrix that is not positive definite.
     indefinite: Option<Indefinite>,
 }
 
@@ -32,58 +33,58 @@ impl First {
 }
 
 impl OnDisk<'static> {
-    /// Reads and checks the whole file once.
+    /// Opens a set of real matrices. The whole file is read once in order to validate it.
     ///
     /// # Errors
-    /// If the matrices are not all finite, symmetric and positive definite, if the options are not
-    /// as they should be, or if the budget is too small; the error names the file.
+    /// If the matrices are not all finite, symmetric and, for the likelihood, positive definite; if
+    /// the options are invalid; or if the budget is too small. The error names the file.
     pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
-        Self::new_watched(file, memory, options, unwatched)
+        Self::new_with_observer(file, memory, options, unobserved)
     }
 }
 
 impl OnDisk<'static, c64> {
-    /// As [`OnDisk::new`], for complex matrices, which are Hermitian.
+    /// Opens a set of Hermitian matrices; see [`OnDisk::new`].
     ///
     /// # Errors
-    /// As [`OnDisk::new`].
+    /// Those of [`OnDisk::new`].
     pub fn complex(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
-        Self::complex_watched(file, memory, options, unwatched)
+        Self::complex_with_observer(file, memory, options, unobserved)
     }
 }
 
 impl<'w> OnDisk<'w, c64> {
-    /// As [`OnDisk::new_watched`], for complex matrices, which are Hermitian.
+    /// Opens a set of Hermitian matrices with an observer; see [`OnDisk::new_with_observer`].
     ///
     /// # Errors
-    /// As [`OnDisk::new_watched`].
-    pub fn complex_watched(
+    /// Those of [`OnDisk::new_with_observer`].
+    pub fn complex_with_observer(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl ReadObserver + Send + Sync + 'w,
+        observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<Self, Error> {
-        Self::build(file, memory, options, Arc::new(watcher))
+        Self::build(file, memory, options, Arc::new(observer))
     }
 }
 
 impl<'w> OnDisk<'w> {
-    /// As [`OnDisk::new`], with a watcher as in [`watched`](Self::watched) from the first pass
-    /// on.
+    /// Opens a set of real matrices with an observer, which is called from the first data pass on;
+    /// see [`OnDisk::new`] and [`with_observer`](Self::with_observer).
     ///
     /// # Errors
-    /// As [`OnDisk::new`], and [`Error::Interrupted`] if the watcher breaks.
-    pub fn new_watched(
+    /// Those of [`OnDisk::new`], and [`Error::Interrupted`] if the observer returns `Break`.
+    pub fn new_with_observer(
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: impl ReadObserver + Send + Sync + 'w,
+        observer: impl ReadObserver + Send + Sync + 'w,
     ) -> Result<Self, Error> {
-        Self::build(file, memory, options, Arc::new(watcher))
+        Self::build(file, memory, options, Arc::new(observer))
     }
 }
 
-fn unwatched(_: &ReadProgress) -> ControlFlow<()> {
+fn unobserved(_: &ReadProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -93,18 +94,18 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         file: MatrixFile,
         memory: Memory,
         options: &SetOptions,
-        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
+        observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Result<Self, Error> {
         let file = Arc::new(file);
-        Self::unnamed(&file, memory, options, watcher).map_err(|e| file.named(e))
+        Self::validated(&file, memory, options, observer).map_err(|e| file.with_path(e))
     }
 
-    /// The set, or an error that does not name the file yet.
-    fn unnamed(
+    /// Creates the set. Errors do not name the file.
+    fn validated(
         file: &Arc<MatrixFile>,
         memory: Memory,
         options: &SetOptions,
-        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
+        observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Result<Self, Error> {
         let (n, p) = (file.len(), file.size());
         options.check(n)?;
@@ -124,7 +125,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         };
         let mut blocks = Blocks::new(recipe, memory, threads)?;
         let whole = options.n_components == Rank::Full;
-        let mut first = first_pass(&blocks, &*watcher, whole)?;
+        let mut first = first_pass(&blocks, &*observer, whole)?;
         let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
@@ -135,14 +136,14 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
                 recipe.semidefinite = Some(Arc::new(mean));
                 found
             } else {
-                let energy = energy(&blocks, &*watcher)?;
+                let energy = energy(&blocks, &*observer)?;
                 check_constant(options.criterion, trace(&energy))?;
                 Reduction::of_energy(&energy, options.n_components)?
             };
             recipe.filters = Some(Arc::new(found.filters().clone()));
             drop(blocks);
             blocks = Blocks::new(recipe, memory, threads)?;
-            first = first_pass(&blocks, &*watcher, true)?;
+            first = first_pass(&blocks, &*observer, true)?;
             blocks.recipe.semidefinite = None;
             mean = linalg::unpacked(found.rank(), &first.mean);
             reduction = Some(found);
@@ -158,27 +159,29 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             constant: first.constant,
             reduction,
         };
-        Ok(Self::at_no_point(blocks, summary, memory, threads, watcher))
+        Ok(Self::from_summary(
+            blocks, summary, memory, threads, observer,
+        ))
     }
 
-    fn at_no_point(
+    fn from_summary(
         blocks: Blocks<T>,
         summary: Summary<T>,
         memory: Memory,
         threads: usize,
-        watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
+        observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
     ) -> Self {
         Self {
             blocks,
             summary,
             memory,
             threads,
-            watcher,
+            observer,
             line: None,
         }
     }
 
-    /// Every `step`-th matrix as a set of its own; None if their weights are all zero.
+    /// Returns every `step`-th matrix as a set; None if their weights are all zero.
     pub(super) fn every(&mut self, step: usize) -> Result<Option<Self>, Error> {
         let whole = &self.blocks.recipe;
         let places = (0..whole.len()).step_by(step);
@@ -192,7 +195,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             capacity: Block::<T>::capacity(self.dimension()),
             ..whole.clone()
         };
-        // The budget is for one set at a time.
+        // The sample gets the whole budget.
         self.line = None;
         self.blocks.clear();
         let blocks = Blocks::new(recipe, self.memory, self.threads)?;
@@ -205,7 +208,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             },
             add: &add_slices,
         };
-        let mean = pass(&blocks, &*self.watcher, |_| true, &sums)?;
+        let mean = pass(&blocks, &*self.observer, |_| true, &sums)?;
         let summary = Summary {
             criterion: self.summary.criterion,
             len: blocks.recipe.len(),
@@ -213,17 +216,18 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             constant: 0.0,
             reduction: None,
         };
-        let (memory, threads, watcher) = (self.memory, self.threads, Arc::clone(&self.watcher));
-        Ok(Some(Self::at_no_point(
-            blocks, summary, memory, threads, watcher,
+        let (memory, threads, observer) = (self.memory, self.threads, Arc::clone(&self.observer));
+        Ok(Some(Self::from_summary(
+            blocks, summary, memory, threads, observer,
         )))
     }
 }
 
-/// Sums the mean; and, if they are to be diagonalized as they are, factorizes the matrices.
+/// Sums the mean and, if `factorize`, the constants, and finds the first matrix that is not
+/// positive definite.
 fn first_pass<T: Scalar>(
     blocks: &Blocks<T>,
-    watcher: &dyn ReadObserver,
+    observer: &dyn ReadObserver,
     factorize: bool,
 ) -> Result<First, Error> {
     let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
@@ -249,11 +253,11 @@ fn first_pass<T: Scalar>(
         },
         add: &First::add,
     };
-    pass(blocks, watcher, |_| true, &sums)
+    pass(blocks, observer, |_| true, &sums)
 }
 
-/// Σ_i w_i (Cⁱ)².
-fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn ReadObserver) -> Result<Matrix<T>, Error> {
+/// Returns Σ_i w_i (Cⁱ)².
+fn energy<T: Scalar>(blocks: &Blocks<T>, observer: &dyn ReadObserver) -> Result<Matrix<T>, Error> {
     let p = blocks.recipe.dimension();
     let sums = Summation {
         zero: || Matrix::zeros(p, p),
@@ -266,5 +270,5 @@ fn energy<T: Scalar>(blocks: &Blocks<T>, watcher: &dyn ReadObserver) -> Result<M
             linalg::add_multiple(total.as_mut_slice(), 1.0, part.as_slice());
         },
     };
-    pass(blocks, watcher, |_| true, &sums)
+    pass(blocks, observer, |_| true, &sums)
 }

@@ -1,7 +1,7 @@
 //! A file of matrices, read in pieces by position.
 //!
-//! Not mapped into memory: mapped pages count as resident, so no budget would hold, and a mapped
-//! file that shrinks ends the process instead of the solve.
+//! The file is not mapped into memory: mapped pages count as resident memory and would exceed the
+//! budget, and a mapped file that is truncated during a solve would end the process.
 
 use std::path::Path;
 
@@ -10,10 +10,11 @@ use crate::linalg::{Scalar, c64};
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// Matrices smaller than this are read with those between them; larger ones one by one.
-const WORTH_A_CALL: usize = 4096;
+/// Size in bytes from which the matrices of a sample are read one by one. Smaller ones are read
+/// together with the matrices between them.
+const SEPARATE_READ_FROM: usize = 4096;
 
-/// n matrices of p×p numbers in a file, one after the other, each row after row.
+/// n matrices of p×p numbers in a file, one after the other in row-major order.
 ///
 /// ```
 /// use codiag::{MatrixFile, SetOptions, npy, synthetic};
@@ -40,10 +41,10 @@ pub struct MatrixFile {
 }
 
 impl MatrixFile {
-    /// Opens a .npy of shape (n, p, p) in C order, of any real or complex type.
+    /// Opens a .npy file of shape (n, p, p) in C order, of any real or complex type.
     ///
     /// # Errors
-    /// If it cannot be read, is no such .npy, or is truncated; the error names the file.
+    /// If the file cannot be read, is not such an array, or is truncated. The error names the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let opened = || {
@@ -55,13 +56,13 @@ impl MatrixFile {
             }
             Self { file, n, p }.checked()
         };
-        opened().map_err(|e| named(path, e))
+        opened().map_err(|e| with_path(path, e))
     }
 
-    /// Opens n·p·p numbers that begin at byte `offset` of any file.
+    /// Opens n·p·p numbers that start at byte `offset` of any file.
     ///
     /// # Errors
-    /// If the file cannot be read or is too short; the error names it.
+    /// If the file cannot be read or is truncated. The error names the file.
     pub fn raw(
         path: impl AsRef<Path>,
         offset: u64,
@@ -81,7 +82,7 @@ impl MatrixFile {
             let file = ArrayFile::raw(path, offset, numbers)?;
             Self { file, n, p }.checked()
         };
-        opened().map_err(|e| named(path, e))
+        opened().map_err(|e| with_path(path, e))
     }
 
     fn checked(self) -> Result<Self, Error> {
@@ -89,23 +90,23 @@ impl MatrixFile {
         Ok(self)
     }
 
-    /// The number of matrices.
+    /// Returns the number of matrices.
     #[allow(clippy::len_without_is_empty)] // never empty
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// Their size p.
+    /// Returns the size p of the matrices.
     pub fn size(&self) -> usize {
         self.p
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The bytes that all matrices take in the file.
+    /// Returns the number of bytes of all matrices in the file.
     pub fn bytes(&self) -> u64 {
         self.n as u64 * self.matrix_bytes() as u64
     }
@@ -118,16 +119,16 @@ impl MatrixFile {
     /// Reads all matrices into memory.
     ///
     /// # Errors
-    /// If the matrices, which must be real, or the options are not as they should be; the error names
+    /// If the matrices are complex, or if the matrices or the options are invalid. The error names
     /// the file.
     pub fn read_set(&self, options: &SetOptions) -> Result<MatrixSet, Error> {
         self.read_all(options)
     }
 
-    /// Reads all matrices into memory, as complex ones.
+    /// Reads all matrices into memory as complex matrices.
     ///
     /// # Errors
-    /// If the matrices or the options are not as they should be; the error names the file.
+    /// If the matrices or the options are invalid. The error names the file.
     pub fn read_complex_set(&self, options: &SetOptions) -> Result<MatrixSet<c64>, Error> {
         self.read_all(options)
     }
@@ -145,10 +146,10 @@ impl MatrixFile {
             }
         });
         let set = MatrixSet::from_matrices(self.p, matrices, options);
-        failure.map_or(set, Err).map_err(|e| self.named(e))
+        failure.map_or(set, Err).map_err(|e| self.with_path(e))
     }
 
-    /// About what a solve of these matrices takes if they are all in memory.
+    /// Returns the approximate memory of a solve with all matrices in memory.
     pub fn in_memory(&self) -> Memory {
         if self.is_complex() {
             needs::of_blocks::<c64>(self.n, self.p).plus(needs::of_solve::<c64>(self.n, self.p))
@@ -157,26 +158,26 @@ impl MatrixFile {
         }
     }
 
-    /// The bytes of one matrix in the file.
+    /// Returns the number of bytes of one matrix in the file.
     pub(super) fn matrix_bytes(&self) -> usize {
         self.p * self.p * self.file.numbers().width()
     }
 
-    /// Whether numbers can be read as they are.
+    /// Whether the numbers can be read without conversion.
     pub(super) fn is_native<T: Scalar>(&self) -> bool {
         self.file.numbers().is_native::<T>()
     }
 
-    /// How many bytes are read at once for each matrix when every `step`-th is wanted.
+    /// Returns the number of bytes read for each matrix of a sample of every `step`-th matrix.
     pub(super) fn span(&self, step: usize) -> usize {
-        if self.matrix_bytes() < WORTH_A_CALL {
+        if self.matrix_bytes() < SEPARATE_READ_FROM {
             step * self.matrix_bytes()
         } else {
             self.matrix_bytes()
         }
     }
 
-    /// Reads every `step`-th matrix from `first` on, as many as `out` holds.
+    /// Fills `out` with every `step`-th matrix from `first` on.
     pub(super) fn read<T: Scalar>(
         &self,
         first: usize,
@@ -190,13 +191,13 @@ impl MatrixFile {
             return self.fill(first, out, bytes);
         }
         if self.span(step) > width {
-            // With those between them, of which no more than the bytes are looked at.
+            // Together with the matrices between them, which are not converted.
             let matrices = (out.len() / square - 1) * step + 1;
             bytes.resize(matrices * width, 0);
             let place = (first * square) as u64;
             let done = self.file.read_bytes(place, bytes)?;
             if done < bytes.len() {
-                return Err(self.missing(first + done / width));
+                return Err(self.truncated(first + done / width));
             }
             let wanted = bytes.chunks(step * width).map(|x| &x[..width]);
             let places = out.chunks_exact_mut(square).zip(wanted);
@@ -209,7 +210,7 @@ impl MatrixFile {
         Ok(())
     }
 
-    /// Fills `out` from the beginning of matrix `first` on.
+    /// Fills `out` with consecutive matrices from `first` on.
     fn fill<T: Scalar>(
         &self,
         first: usize,
@@ -219,22 +220,23 @@ impl MatrixFile {
         let square = self.p * self.p;
         let done = self.file.read((first * square) as u64, out, bytes)?;
         if done < out.len() {
-            return Err(self.missing(first + done / square));
+            return Err(self.truncated(first + done / square));
         }
         Ok(())
     }
 
-    /// Whether the file is still as long as it must be.
+    /// Checks that the file has not been truncated.
     pub(super) fn check_length(&self) -> Result<(), Error> {
-        let there = self.file.len()?;
+        let actual = self.file.len()?;
         let needed = (self.n * self.p * self.p) as u64;
-        if there >= needed {
+        if actual >= needed {
             return Ok(());
         }
-        Err(self.missing((there / (self.p * self.p) as u64) as usize))
+        Err(self.truncated((actual / (self.p * self.p) as u64) as usize))
     }
 
-    fn missing(&self, matrix: usize) -> Error {
+    /// Returns the error about a file that ends within the given matrix.
+    fn truncated(&self, matrix: usize) -> Error {
         Error::Truncated {
             matrices: self.n,
             size: self.p,
@@ -243,13 +245,13 @@ impl MatrixFile {
         }
     }
 
-    /// An error with the file's name.
-    pub(super) fn named(&self, error: Error) -> Error {
-        named(self.path(), error)
+    /// Adds the path of the file to an error.
+    pub(super) fn with_path(&self, error: Error) -> Error {
+        with_path(self.path(), error)
     }
 }
 
-fn named(path: &Path, error: Error) -> Error {
+fn with_path(path: &Path, error: Error) -> Error {
     match error {
         Error::Interrupted | Error::File { .. } => error,
         error => Error::File {

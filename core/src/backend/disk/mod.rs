@@ -1,12 +1,12 @@
-//! The backend whose matrices stay in a file, within a memory budget.
+//! Backend whose matrices stay in a file, within a memory budget.
 //!
-//! Every request reads the Cⁱ again and applies B on the fly. Blocks, groups and kernels are those of a
-//! set in memory, so the sums are added in the same order, and results differ by rounding alone: in
-//! memory D is updated from point to point, here it is computed from C at each.
+//! Every request reads the Cⁱ and transforms them by B. Blocks, groups and kernels are those of a
+//! set in memory. Results differ by rounding errors only: in memory the Dⁱ are updated from point
+//! to point, on disk they are recomputed from the Cⁱ at each.
 //!
-//! A Newton iteration takes two data passes. One yields gradient and Hessian at the new point
-//! together: transforming the matrices twice would cost more than one Hessian at the end that is not
-//! used. The other evaluates the diagonals along a direction.
+//! A Newton iteration takes two data passes. The first computes gradient and Hessian at the new
+//! point together: transforming the matrices twice would cost more than the unused Hessian of the
+//! last iteration. The second evaluates the diagonals along a direction.
 
 mod blocks;
 mod build;
@@ -32,8 +32,8 @@ use crate::{Error, Memory};
 use blocks::Blocks;
 use pass::{Summation, pass};
 
-/// Matrices in a file, of which no more is in memory than a budget allows; complex ones if T is
-/// (`OnDisk::complex`).
+/// Matrices in a file, read in parts within a memory budget. Complex matrices are opened by
+/// [`OnDisk::complex`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -43,51 +43,55 @@ use pass::{Summation, pass};
 /// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);
 /// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 ///
-/// // 2000 matrices of 4×4 numbers; of a .npy, MatrixFile::open finds that out by itself.
+/// // 2000 matrices of 4×4 numbers. For a .npy file, MatrixFile::open reads the shape from its header.
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 2000, 4)?;
 /// let mut set = OnDisk::new(file, "1MB".parse()?, &SetOptions::default())?;
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
-/// assert!(answer.status.is_converged());
+/// let result = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer)?;
+/// assert!(result.status.is_converged());
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The budget counts all that grows with the number or the size of the matrices; a program needs
-/// some memory besides. [`Diagonalization::powers`](crate::Diagonalization::powers) and
-/// [`residuals`](crate::Diagonalization::residuals) are left empty if they would not fit.
-/// [`Method::Pham`](crate::Method::Pham), which would take p²/2 passes per iteration, is refused.
+/// The budget includes all memory that grows with the number or the size of the matrices, but not
+/// the constant memory of a program. [`Diagonalization::powers`](crate::Diagonalization::powers)
+/// and [`residuals`](crate::Diagonalization::residuals) are left empty if they do not fit.
+/// [`Method::Pham`](crate::Method::Pham), which needs p²/2 data passes per iteration, is not
+/// supported.
 pub struct OnDisk<'w, T = f64> {
     blocks: Blocks<T>,
     summary: Summary<T>,
     memory: Memory,
     threads: usize,
-    watcher: Arc<dyn ReadObserver + Send + Sync + 'w>,
-    /// The diagonals along the direction asked for last.
+    observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
+    /// Diagonals along the last direction.
     line: Option<LineTables<T>>,
 }
 
-/// Diagonals along a direction, of as many blocks as there is room for.
+/// Diagonals along a direction, of the blocks for which the budget suffices.
 struct LineTables<T> {
     b: Matrix<T>,
     e: Matrix<T>,
-    /// The table of each block and its weights.
+    /// Table and weights of each block.
     tables: Vec<OnceLock<(Vec<f64>, Vec<f64>)>>,
 }
 
 impl<T> OnDisk<'_, T> {
-    /// Adds a watcher to the set, which is called about twenty times a second while the file is read,
-    /// on the thread that solves. If it breaks, the pass ends within a block, and with it the solve:
-    /// with [`Status::Interrupted`](crate::Status::Interrupted) at the last point, or, before the first,
-    /// with [`Error::Interrupted`]. A result that had been reached is kept.
+    /// Adds an observer to the set. The calling thread calls it about twenty times a second while
+    /// the file is read. If it returns `Break`, the data pass stops within one block. The solve
+    /// then ends with [`Status::Interrupted`](crate::Status::Interrupted) at the last iterate or,
+    /// if there is none yet, with [`Error::Interrupted`].
     #[must_use]
-    pub fn watched<'v>(self, watcher: impl ReadObserver + Send + Sync + 'v) -> OnDisk<'v, T> {
+    pub fn with_observer<'v>(
+        self,
+        observer: impl ReadObserver + Send + Sync + 'v,
+    ) -> OnDisk<'v, T> {
         OnDisk {
             blocks: self.blocks,
             summary: self.summary,
             memory: self.memory,
             threads: self.threads,
-            watcher: Arc::new(watcher),
+            observer: Arc::new(observer),
             line: self.line,
         }
     }
@@ -98,7 +102,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         self.summary.dimension()
     }
 
-    /// Sums over the blocks what the request asks for.
+    /// Evaluates a request by a data pass.
     fn sum(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         let p = self.dimension();
         let task = Task::new(request, self.summary.criterion, Reuse::default());
@@ -108,15 +112,15 @@ impl<T: Scalar> OnDisk<'_, T> {
             _ => 0,
         };
         let lines: Vec<OnceLock<_>> = (0..lines).map(|_| OnceLock::new()).collect();
-        let mut wanted = matches!(request, Request::Components { tables: true, .. });
-        wanted &= self.blocks.plan.tables;
-        if wanted {
-            // Their room is needed for the tables.
+        let mut with_tables = matches!(request, Request::Components { tables: true, .. });
+        with_tables &= self.blocks.plan.tables;
+        if with_tables {
+            // Their memory is needed for the tables.
             self.line = None;
             self.blocks.clear();
             self.blocks.plan.kept = 0;
         }
-        let rows = if wanted { self.summary.len } else { 0 };
+        let rows = if with_tables { self.summary.len } else { 0 };
         let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
         let capacity = self.blocks.recipe.capacity;
         let places = powers.chunks_mut(capacity * p);
@@ -132,7 +136,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         let with_hessian = task.with_hessian;
         let found = pass(
             &self.blocks,
-            &*self.watcher,
+            &*self.observer,
             |k| table(k).is_none(),
             &Summation {
                 zero: || {
@@ -152,11 +156,11 @@ impl<T: Scalar> OnDisk<'_, T> {
                     let evaluated = state.evaluate(&view, task, sums);
                     evaluated.expect("all requests are supported in double precision");
                     if let Some(place) = lines.get(k) {
-                        // Each block comes once.
+                        // Each block is visited once, so the cell is empty.
                         let _ = place.set((state.line_table().to_vec(), block.weights.clone()));
                     }
                     if let Some(place) = places.get(k) {
-                        let mut place = place.lock().expect("each block comes once");
+                        let mut place = place.lock().expect("each block is visited once");
                         let (powers, constants) = &mut *place;
                         constants.copy_from_slice(&block_constants(task.criterion, block).0);
                         state.write_tables(&view, task, powers, constants);
@@ -167,7 +171,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         )?;
         drop(places);
         *sums = found;
-        sums.tables = wanted.then_some(Tables { powers, constants });
+        sums.tables = with_tables.then_some(Tables { powers, constants });
         if let Request::Line { b, e } = request {
             let (b, e) = (b.clone(), e.clone());
             self.line = Some(LineTables {
@@ -179,7 +183,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         Ok(())
     }
 
-    /// The mean of B Cⁱ Bᴴ follows from that of the Cⁱ.
+    /// Computes the mean of B Cⁱ Bᴴ from the mean of the Cⁱ, without a data pass.
     fn mean(&self, b: &Matrix<T>, sums: &mut Sums<T>) {
         let half = linalg::product(b, &self.summary.mean);
         let mean = linalg::product_adjoint(&half, b);

@@ -1,4 +1,5 @@
-//! Sums of groups that come in any order, added in theirs.
+//! Addition of the sums of groups in the order of the groups, independent of the order of
+//! completion.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,20 +7,21 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::Error;
 
-/// Deals out groups in order, and adds their sums in order. So that few sums wait, no group is dealt
-/// out that is `window` or more ahead of the first one not added yet.
+/// Assigns groups to threads in order, and adds their sums in order. To limit the number of waiting
+/// sums, no group is assigned that is `window` or more ahead of the first group that is not added
+/// yet.
 pub struct Ordered<'a, R> {
     state: Mutex<State<R>>,
     changed: Condvar,
     groups: usize,
     window: usize,
     add: &'a (dyn Fn(&mut R, &R) + Sync),
-    /// The first group that failed; those after it need not go on.
+    /// First group that failed. Later groups need not be completed.
     failed: AtomicUsize,
 }
 
 struct State<R> {
-    dealt: usize,
+    assigned: usize,
     added: usize,
     total: Option<R>,
     waiting: BTreeMap<usize, R>,
@@ -31,7 +33,7 @@ impl<'a, R> Ordered<'a, R> {
     pub fn new(groups: usize, window: usize, add: &'a (dyn Fn(&mut R, &R) + Sync)) -> Self {
         Self {
             state: Mutex::new(State {
-                dealt: 0,
+                assigned: 0,
                 added: 0,
                 total: None,
                 waiting: BTreeMap::new(),
@@ -46,16 +48,16 @@ impl<'a, R> Ordered<'a, R> {
         }
     }
 
-    /// The next group; None if there is none, or no use in going on.
+    /// Returns the next group. None if all are assigned, or if the data pass has failed.
     pub fn take(&self) -> Option<usize> {
         let mut state = self.lock();
         loop {
-            if state.abandoned || state.failure.is_some() || state.dealt == self.groups {
+            if state.abandoned || state.failure.is_some() || state.assigned == self.groups {
                 return None;
             }
-            if state.dealt < state.added + self.window {
-                state.dealt += 1;
-                return Some(state.dealt - 1);
+            if state.assigned < state.added + self.window {
+                state.assigned += 1;
+                return Some(state.assigned - 1);
             }
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
@@ -63,11 +65,11 @@ impl<'a, R> Ordered<'a, R> {
     }
 
     /// Whether an earlier group has failed.
-    pub fn is_beaten(&self, group: usize) -> bool {
+    pub fn is_superseded(&self, group: usize) -> bool {
         self.failed.load(Ordering::Relaxed) < group
     }
 
-    /// Adds the sums of a group, once it is its turn.
+    /// Adds the sums of a group as soon as those of all earlier groups are added.
     pub fn finish(&self, group: usize, sums: Result<R, Error>) {
         let mut state = self.lock();
         match sums {
@@ -85,7 +87,7 @@ impl<'a, R> Ordered<'a, R> {
                     state.added += 1;
                 }
             }
-            // Whoever finds them, the first of the errors is reported.
+            // The error of the first group is reported, independent of the order of completion.
             Err(error) => {
                 if group < self.failed.load(Ordering::Relaxed) {
                     self.failed.store(group, Ordering::Relaxed);
@@ -96,13 +98,13 @@ impl<'a, R> Ordered<'a, R> {
         self.changed.notify_all();
     }
 
-    /// Lets nobody wait for a thread that has panicked.
+    /// Wakes all waiting threads after a thread has panicked.
     pub fn abandon(&self) {
         self.lock().abandoned = true;
         self.changed.notify_all();
     }
 
-    /// The total.
+    /// Returns the total, or the error of the first group that failed.
     pub fn total(self) -> Result<R, Error> {
         let state = self.state.into_inner();
         let state = state.unwrap_or_else(PoisonError::into_inner);
@@ -140,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_counts() {
+    fn error_of_the_first_failed_group_is_reported() {
         let sums = ordered(4);
         (0..3).for_each(|_| assert!(sums.take().is_some()));
         sums.finish(2, Err(Error::external("late")));
-        assert!(sums.is_beaten(3) && !sums.is_beaten(1));
+        assert!(sums.is_superseded(3) && !sums.is_superseded(1));
         assert_eq!(sums.take(), None);
         sums.finish(1, Err(Error::external("early")));
         sums.finish(0, Ok("0".to_owned()));

@@ -1,8 +1,8 @@
-//! One pass over the blocks of a file: reading runs ahead of computing.
+//! One data pass over the blocks of a file. Reading and computing overlap.
 //!
-//! Each thread that computes has another one that reads for it, a few pieces ahead. The calling
-//! thread does neither: it tells the watcher how far the pass has come, and hears whether it is to
-//! stop, so that a signal is answered in the middle of a pass of any length.
+//! Each computing thread has another thread that reads for it, a few pieces ahead. The calling
+//! thread reports the progress to the observer, which can stop the pass. A signal is therefore
+//! handled during a pass of any length.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -12,120 +12,122 @@ use std::time::{Duration, Instant};
 
 use super::blocks::Blocks;
 use super::ordered::Ordered;
-use super::plan::PIECES;
+use super::plan::PIECES_PER_THREAD;
 use crate::Error;
 use crate::backend::block_state::BlockState;
 use crate::data::Block;
 use crate::linalg::Scalar;
 use crate::linalg::kernels::LANES;
 
-/// How often the watcher is called.
+/// Interval between calls of the observer.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How far one pass over a file has come.
+/// Progress of one data pass over a file.
 ///
 /// ```
 /// use codiag::ReadProgress;
 /// let reading = ReadProgress { bytes: 300_000_000, total: 1_200_000_000, seconds: 0.5 };
-/// let share = reading.bytes as f64 / reading.total as f64;
-/// let words = format!("{:.0} %, {:.0} s to go", 100.0 * share, reading.seconds * (1.0 / share - 1.0));
-/// assert_eq!(words, "25 %, 2 s to go");
+/// let fraction = reading.bytes as f64 / reading.total as f64;
+/// let remaining = reading.seconds * (1.0 / fraction - 1.0);
+/// assert_eq!(format!("{:.0} %, {remaining:.0} s remaining", 100.0 * fraction), "25 %, 2 s remaining");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadProgress {
-    /// The bytes read in this pass so far.
+    /// Number of bytes read in this pass so far.
     pub bytes: u64,
-    /// The bytes this pass reads: those of the file, but for what is kept in memory.
+    /// Number of bytes that this pass reads: those of the file, without the blocks kept in memory.
     pub total: u64,
-    /// Seconds since this pass began.
+    /// Seconds since the start of this pass.
     pub seconds: f64,
 }
 
-/// Watches passes over a file. Any closure, or reference to one, will do.
+/// Observes data passes over a file. Closures and references to them implement it.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use codiag::diagonalize_with_backend;
 /// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, ReadProgress, Record, SetOptions, Settings, npy, synthetic};
-/// # let path = std::env::temp_dir().join(format!("codiag-watcher-{}.f64", std::process::id()));
+/// # let path = std::env::temp_dir().join(format!("codiag-observer-{}.f64", std::process::id()));
 /// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
 /// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 200, 4)?;
 /// let set = OnDisk::new(file, Memory(1_000_000), &SetOptions::default())?;
 ///
-/// // Set elsewhere, for instance by a signal.
+/// // Set elsewhere, for example by a signal handler.
 /// let interrupted = AtomicBool::new(true);
-/// let watcher = |_: &ReadProgress| match interrupted.load(Ordering::Relaxed) {
+/// let read_observer = |_: &ReadProgress| match interrupted.load(Ordering::Relaxed) {
 ///     true => ControlFlow::Break(()),
 ///     false => ControlFlow::Continue(()),
 /// };
-/// let mut set = set.watched(&watcher);
+/// let mut set = set.with_observer(&read_observer);
 /// let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-/// let answer = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer);
-/// assert_eq!(answer.err(), Some(Error::Interrupted)); // before there was a point to return
+/// let result = diagonalize_with_backend(&mut set, &Settings::default(), &mut observer);
+/// assert_eq!(result.err(), Some(Error::Interrupted)); // before the first iterate
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ReadObserver {
-    /// Called on the thread of the caller at the beginning of a pass, and some twenty times a second
-    /// while it is under way; `Break` ends it.
-    fn watch(&self, reading: &ReadProgress) -> ControlFlow<()>;
+    /// Called by the calling thread at the start of a data pass, and about twenty times a second
+    /// during it. `Break` stops the pass.
+    fn observe(&self, reading: &ReadProgress) -> ControlFlow<()>;
 }
 
 impl<F: Fn(&ReadProgress) -> ControlFlow<()>> ReadObserver for F {
-    fn watch(&self, reading: &ReadProgress) -> ControlFlow<()> {
+    fn observe(&self, reading: &ReadProgress) -> ControlFlow<()> {
         self(reading)
     }
 }
 
-/// What is summed in a pass.
+/// The sums of a data pass.
 pub struct Summation<'a, Z, W, R> {
-    /// The sums of no blocks.
+    /// Returns sums that are zero.
     pub zero: Z,
-    /// Adds one block, by its number; None for a block that was not asked for.
+    /// Adds one block, given its number; None for a block that is not needed.
     pub work: W,
-    /// Adds the sums of one group to those of the groups before.
+    /// Adds the sums of one group to the total.
     pub add: &'a (dyn Fn(&mut R, &R) + Sync),
 }
 
-/// Sums of any kind, so that passes are compiled once for real and for complex numbers, and not again for every
-/// kind of sums.
+/// Sums of any type. The type is erased so that the code of a pass is compiled only once for real
+/// and once for complex numbers.
 type Part = Box<dyn Any + Send>;
 
-/// A block, by its number, that is added to a part.
+/// Adds a block, given its number, to sums of any type.
 type Work<'a, T> = dyn Fn(&mut Part, usize, Option<&Block<T>>, &mut BlockState) + Sync + 'a;
 
-/// [`Summation`] of any kind.
+/// A [`Summation`] with sums of any type.
 struct AnySums<'a, T> {
     zero: &'a (dyn Fn() -> Part + Sync),
     work: &'a Work<'a, T>,
     add: &'a (dyn Fn(&mut Part, &Part) + Sync),
 }
 
-const ONE_KIND: &str = "a pass has sums of one kind";
+const ONE_TYPE: &str = "a pass has sums of one type";
 
+/// A message of a reading thread to its computing thread.
 enum Message<T> {
     Group(usize),
-    Spans(Vec<T>),
+    Piece(Vec<T>),
     Failed(Error),
 }
 
-/// What all threads of a pass share.
+/// State that all threads of a pass share.
 struct Shared<'a, T> {
     blocks: &'a Blocks<T>,
-    /// Which blocks are needed, and which of them are to be read.
+    /// Whether each block is needed.
     needed: Vec<bool>,
+    /// Whether each block is read from the file.
     read: Vec<bool>,
     ordered: Ordered<'a, Part>,
     stop: AtomicBool,
     bytes: AtomicU64,
 }
 
-/// Sums over all blocks what `work` makes of each; blocks that are not `needed` are not read for it.
+/// Sums over all blocks. Blocks that are not `needed` are not read.
 pub fn pass<T: Scalar, R: Send + 'static>(
     blocks: &Blocks<T>,
-    watcher: &dyn ReadObserver,
+    observer: &dyn ReadObserver,
     needed: impl Fn(usize) -> bool,
     sums: &Summation<
         '_,
@@ -137,21 +139,21 @@ pub fn pass<T: Scalar, R: Send + 'static>(
     let any = AnySums {
         zero: &|| Box::new((sums.zero)()),
         work: &|total, k, block, workspace| {
-            (sums.work)(total.downcast_mut().expect(ONE_KIND), k, block, workspace);
+            (sums.work)(total.downcast_mut().expect(ONE_TYPE), k, block, workspace);
         },
         add: &|total, part| {
-            let total = total.downcast_mut().expect(ONE_KIND);
-            (sums.add)(total, part.downcast_ref().expect(ONE_KIND));
+            let total = total.downcast_mut().expect(ONE_TYPE);
+            (sums.add)(total, part.downcast_ref().expect(ONE_TYPE));
         },
     };
     let needed = (0..blocks.count()).map(needed).collect();
-    let total = pass_any(blocks, watcher, needed, &any)?;
-    Ok(*total.downcast().expect(ONE_KIND))
+    let total = pass_any(blocks, observer, needed, &any)?;
+    Ok(*total.downcast().expect(ONE_TYPE))
 }
 
 fn pass_any<T: Scalar>(
     blocks: &Blocks<T>,
-    watcher: &dyn ReadObserver,
+    observer: &dyn ReadObserver,
     needed: Vec<bool>,
     sums: &AnySums<'_, T>,
 ) -> Result<Part, Error> {
@@ -167,7 +169,7 @@ fn pass_any<T: Scalar>(
         blocks
             .file
             .check_length()
-            .map_err(|e| blocks.file.named(e))?;
+            .map_err(|e| blocks.file.with_path(e))?;
     }
     let plan = &blocks.plan;
     let shared = Shared {
@@ -183,26 +185,26 @@ fn pass_any<T: Scalar>(
         let shared = &shared;
         let (running, ended) = channel::<()>();
         for _ in 0..plan.threads.min(blocks.groups.len()) {
-            let (full, pieces) = sync_channel(PIECES - 2);
+            let (full, pieces) = sync_channel(PIECES_PER_THREAD - 2);
             let (free, empty) = channel();
-            (0..PIECES).for_each(|_| drop(free.send(Vec::new())));
+            (0..PIECES_PER_THREAD).for_each(|_| drop(free.send(Vec::new())));
             scope.spawn(move || shared.read_ahead(&full, &empty));
             let running = running.clone();
             scope.spawn(move || {
-                // Dropped at the end, whichever it is, and the receiver hears of it.
+                // Dropped when the thread ends for any reason, which the receiver notices.
                 let _running = running;
                 shared.compute(sums, &pieces, &free);
             });
         }
         drop(running);
-        // At the beginning, and then every so often.
+        // At the start, and then at every interval.
         loop {
             let reading = ReadProgress {
                 bytes: shared.bytes.load(Ordering::Relaxed),
                 total: total as u64,
                 seconds: began.elapsed().as_secs_f64(),
             };
-            if watcher.watch(&reading).is_break() {
+            if observer.observe(&reading).is_break() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
             if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
@@ -210,10 +212,10 @@ fn pass_any<T: Scalar>(
             }
         }
     });
-    shared.ordered.total().map_err(|e| blocks.file.named(e))
+    shared.ordered.total().map_err(|e| blocks.file.with_path(e))
 }
 
-/// Wakes those who wait for a thread that panics.
+/// Wakes the waiting threads if this thread panics.
 struct Guard<'a>(&'a Ordered<'a, Part>);
 
 impl Drop for Guard<'_> {
@@ -225,7 +227,7 @@ impl Drop for Guard<'_> {
 }
 
 impl<T: Scalar> Shared<'_, T> {
-    /// Reads the blocks of group after group, a few pieces ahead of whoever computes.
+    /// Reads the blocks of one group after the other, a few pieces ahead of the computing thread.
     fn read_ahead(&self, full: &SyncSender<Message<T>>, empty: &Receiver<Vec<T>>) {
         let _guard = Guard(&self.ordered);
         let mut bytes = Vec::new();
@@ -236,17 +238,17 @@ impl<T: Scalar> Shared<'_, T> {
             let range = self.blocks.groups[group].clone();
             for block in range.filter(|k| self.read[*k]) {
                 for piece in self.blocks.pieces(block) {
-                    // If the other end is gone, it has said why.
+                    // The computing thread has ended and reported the reason.
                     let Ok(mut rows) = empty.recv() else { return };
-                    let answer = if self.is_over(group) {
+                    let result = if self.is_over(group) {
                         Err(Error::Interrupted)
                     } else {
                         self.blocks.read(block, piece, &mut rows, &mut bytes)
                     };
-                    let message = match answer {
+                    let message = match result {
                         Ok(count) => {
                             self.bytes.fetch_add(count as u64, Ordering::Relaxed);
-                            Message::Spans(rows)
+                            Message::Piece(rows)
                         }
                         Err(error) => Message::Failed(error),
                     };
@@ -259,7 +261,7 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// Sums over the blocks of group after group.
+    /// Sums over the blocks of one group after the other.
     fn compute(&self, sums: &AnySums<'_, T>, pieces: &Receiver<Message<T>>, free: &Sender<Vec<T>>) {
         let _guard = Guard(&self.ordered);
         let mut workspace = BlockState::default();
@@ -316,7 +318,7 @@ impl<T: Scalar> Shared<'_, T> {
         let mut at = 0;
         for _ in self.blocks.pieces(k) {
             let rows = match pieces.recv() {
-                Ok(Message::Spans(rows)) => rows,
+                Ok(Message::Piece(rows)) => rows,
                 Ok(Message::Failed(error)) => return Err(error),
                 _ => return Err(Error::Interrupted),
             };
@@ -324,7 +326,7 @@ impl<T: Scalar> Shared<'_, T> {
                 self.blocks.gather(k, &mut gathering, eight, at)?;
                 at += LANES;
             }
-            // The reader may have gone, with nothing left to read.
+            // The reading thread may have ended, if there is nothing left to read.
             drop(free.send(rows));
         }
         let block = self.blocks.complete(k, gathering)?;
@@ -332,8 +334,8 @@ impl<T: Scalar> Shared<'_, T> {
         Ok(())
     }
 
-    /// Whether there is no use in going on with a group.
+    /// Whether the group need not be completed.
     fn is_over(&self, group: usize) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.ordered.is_beaten(group)
+        self.stop.load(Ordering::Relaxed) || self.ordered.is_superseded(group)
     }
 }

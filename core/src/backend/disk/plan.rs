@@ -1,8 +1,8 @@
-//! How a budget of memory is spent.
+//! Plan of a memory budget.
 //!
-//! First what no pass can do without: for each thread a few pieces of the file and one block on its
-//! way; the sums of the groups under way, and the Hessians among them. Then, while there is room, the
-//! tables of the line search, which save whole passes, and blocks, which save reading.
+//! Each data pass needs, for each thread, a few pieces of the file and one block; and the sums and
+//! Hessians of the groups in progress. The rest of the budget is used for the tables of the line
+//! search, which save data passes, and then for keeping blocks, which saves reading.
 
 use crate::backend::COMBINATIONS_AT_ONCE;
 use crate::linalg::Triangle;
@@ -10,56 +10,57 @@ use crate::linalg::kernels::{LANES, congruence_scratch, hessian_len};
 use crate::tuning::DEFAULT_HESSIAN_MEMORY;
 use crate::{Error, Memory};
 
-/// Pieces of the file that wait, are read and are worked on, for each thread.
-pub const PIECES: usize = 4;
-/// Pieces of the file have about this many bytes, but at least eight matrices.
-const PIECE: usize = 1 << 20;
+/// Number of pieces of the file in memory for each thread: waiting, being read, or being processed.
+pub const PIECES_PER_THREAD: usize = 4;
+/// Approximate size of a piece of the file in bytes. A piece has at least eight matrices.
+const PIECE_BYTES: usize = 1 << 20;
 
-/// What a plan depends on.
+/// Properties of a set that determine its plan.
 pub struct Needs {
-    /// The number of matrices.
+    /// Number of matrices.
     pub n: usize,
-    /// 1, or 2 if they are complex.
+    /// 1 for real matrices, 2 for complex matrices.
     pub planes: usize,
-    /// Their size in the file.
+    /// Size of the matrices in the file.
     pub channels: usize,
-    /// Their size when they are diagonalized.
+    /// Size of the matrices after reduction.
     pub dimension: usize,
-    /// How many a block holds.
+    /// Number of matrices in a block.
     pub capacity: usize,
-    /// How many bytes of the file are read for each.
+    /// Number of bytes of the file that are read for each matrix.
     pub span: usize,
-    /// As the two above, for a sample of the set, which has the same budget.
+    /// `capacity` and `span` for a sample of the set, which shares the budget.
     pub sample: (usize, usize),
-    /// Whether they are read by way of other bytes.
+    /// Whether the numbers in the file are converted to `f64`.
     pub converted: bool,
-    /// Whether weights are kept.
+    /// Whether there are weights.
     pub weighted: bool,
-    /// Whether they are fitted as they came, which takes a product of each with A.
+    /// Whether the criterion is least squares, which needs a product of each matrix with A.
     pub fitted: bool,
 }
 
-/// How the budget is spent.
+/// Plan of a memory budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Threads that compute; each has another one that reads.
+    /// Number of computing threads. Each has another thread that reads.
     pub threads: usize,
-    /// How many groups may be under way or wait for their turn to be added.
+    /// Maximum number of groups that are in progress or wait to be added.
     pub window: usize,
     /// Whether exact Hessians are stored.
     pub hessian: bool,
-    /// Matrices in one piece of the file.
+    /// Number of matrices in one piece of the file.
     pub piece: usize,
-    /// For how many blocks the tables of a line are kept.
+    /// Number of blocks whose tables of a line are kept.
     pub lines: usize,
-    /// How many blocks are kept.
+    /// Number of blocks that are kept in memory.
     pub kept: usize,
-    /// Whether there is room for the tables of an answer.
+    /// Whether the tables of a result fit.
     pub tables: bool,
 }
 
 impl Needs {
-    /// Spends `memory` on at most so many threads.
+    /// Plans `memory` for at most this number of threads. Fails if it is not sufficient for one
+    /// thread.
     pub fn plan(&self, memory: Memory, threads: usize) -> Result<Plan, Error> {
         let budget = usize::try_from(memory.0).unwrap_or(usize::MAX);
         let choices = (1..=threads.max(1)).rev().flat_map(|threads| {
@@ -93,19 +94,20 @@ impl Needs {
         })
     }
 
-    /// Matrices in a piece for which that many bytes each are read: a multiple of eight.
+    /// Returns the number of matrices in a piece, a multiple of eight. `span` bytes are read for
+    /// each.
     fn piece(&self, span: usize) -> usize {
         let most = self.capacity - self.capacity % LANES;
-        let some = PIECE / span;
+        let some = PIECE_BYTES / span;
         (some - some % LANES).clamp(LANES, most)
     }
 
-    /// Whether exact Hessians are stored: where a solve in memory would do so too.
+    /// Whether exact Hessians are stored, as they are in a solve in memory.
     fn stores_hessian(&self) -> bool {
         8 * hessian_len(self.dimension, self.planes) <= DEFAULT_HESSIAN_MEMORY
     }
 
-    /// The bytes without which no pass can do.
+    /// Returns the number of bytes that each data pass needs.
     fn fixed(&self, threads: usize, window: usize) -> usize {
         let (p, r) = (self.channels, self.dimension);
         let lanes = self.capacity.max(self.sample.0);
@@ -115,15 +117,15 @@ impl Needs {
         } else {
             0
         };
-        // What the kernels take for their own.
+        // Scratch memory of the kernels.
         let scratch =
             congruence_scratch(r, p, 1) + lanes * (2 * width + 1) + (768 + 24 * r) * width;
-        // Those of complex matrices have the coefficients of their products besides.
+        // Kernels for complex matrices also store the coefficients of their products.
         let scratch = self.planes * self.planes * scratch;
         let products = if self.fitted { self.planes * r * r } else { 0 };
         let entries = self.planes * (Triangle::new(p).len() + 2 * Triangle::new(r).len());
         let blocks = (entries + products + 6 * r + 4) * lanes;
-        let pieces = PIECES * self.piece(self.span) * self.planes * p * p;
+        let pieces = PIECES_PER_THREAD * self.piece(self.span) * self.planes * p * p;
         let through = |span: usize| self.piece(span) * span;
         let bytes = if self.converted {
             through(self.span)
@@ -136,18 +138,18 @@ impl Needs {
             bytes
         };
         let packed = self.planes * Triangle::new(r).len();
-        // The start sums for some matrices at once, and has as many before and after.
+        // Sums of the spectral starting point, with operands and results of the same size.
         let start = (window + 6) * COMBINATIONS_AT_ONCE * packed;
         let sums = (1 + self.planes) * r * r + hessian;
         let weights = if self.weighted { self.n } else { 0 };
-        // The solver holds the Hessian once more, and a dozen p×p matrices.
+        // The solver holds a copy of the Hessian, and about a dozen p×p matrices.
         let iterations = (window + 1) * sums + hessian;
         let shared = start.max(iterations) + 12 * self.planes * p * p + weights;
         8 * (threads * (scratch + blocks + pieces) + shared) + threads * bytes
     }
 }
 
-/// To two digits, so that the number that is printed works too.
+/// Rounds up to two digits, so that the printed budget is sufficient.
 fn round_up(bytes: u64) -> u64 {
     let unit = 10_u64.pow(bytes.max(10).ilog10() - 1);
     bytes.next_multiple_of(unit)
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_budget_keeps_more_and_the_smallest_works() {
+    fn larger_budget_keeps_more_and_smallest_budget_is_sufficient() {
         for (n, p) in [(50_000, 40), (1_000_000, 4), (500, 200), (3, 1)] {
             let needs = needs(n, p);
             let Err(Error::Memory { smallest, .. }) = needs.plan(Memory(1), 4) else {

@@ -1,4 +1,4 @@
-//! Decompositions against the matrices that they decompose.
+//! Tests of products and decompositions.
 
 use super::*;
 use crate::linalg::small;
@@ -20,7 +20,7 @@ fn inverse_and_determinant_agree_with_a_known_matrix() {
 }
 
 #[test]
-fn a_negative_determinant_has_no_logarithm() {
+fn log_det_of_a_negative_determinant_is_minus_infinity() {
     let swapped = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     assert_eq!(log_det_and_inverse(&swapped).0, f64::NEG_INFINITY);
     let cycle = Matrix::from_rows(3, 3, vec![0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
@@ -34,7 +34,7 @@ fn a_negative_determinant_has_no_logarithm() {
 #[test]
 fn inverse_and_log_det_agree_with_products() {
     for p in [1, 7, small::MAX_SIZE, 40] {
-        // An order of rows that needs pivoting.
+        // A row order that requires pivoting.
         let shift = Matrix::from_fn(p, p, |a, b| f64::from(u8::from(b == (a + 1) % p)));
         let m = product(&shift, &product_adjoint(&example(p), &example(p)));
         let m = product(&shift.transpose(), &product(&m, &shift));
@@ -53,7 +53,7 @@ fn inverse_and_log_det_agree_with_products() {
 }
 
 #[test]
-fn grams_of_strided_rows_agree_with_products() {
+fn gram_of_strided_rows_agrees_with_product() {
     let (p, stride, columns) = (13, 40, 29);
     let x: Vec<f64> = (0..p * stride)
         .map(|k| ((k * 37) % 101) as f64 - 50.0)
@@ -74,7 +74,7 @@ fn grams_of_strided_rows_agree_with_products() {
 }
 
 #[test]
-fn eigenvectors_do_not_depend_on_units() {
+fn eigenvectors_are_invariant_to_scaling_by_powers_of_two() {
     let p = 40;
     let half = Matrix::from_fn(p, p, |a, b| ((a * 7 + b * 13 + a * b) % 29) as f64 - 14.0);
     let m = product_adjoint(&half, &half);
@@ -91,7 +91,7 @@ fn eigenvectors_do_not_depend_on_units() {
 }
 
 #[test]
-fn eigenvectors_are_rows() {
+fn rows_of_eigenvectors_diagonalize_the_matrix() {
     let m = example(6);
     let symmetric = product_adjoint(&m, &m);
     let (values, vectors) = hermitian_eigen(&symmetric).unwrap();
@@ -138,7 +138,7 @@ fn distance(x: &Matrix<c64>, y: &Matrix<c64>) -> f64 {
     pairs.fold(0.0, |m, (x, y)| m.max((x - y).norm()))
 }
 
-/// Sizes on both sides of the largest size of plain loops.
+/// Sizes below and above the largest size of the plain loops.
 const SIZES: [usize; 5] = [1, 2, 5, small::MAX_SIZE, small::MAX_SIZE + 5];
 
 #[test]
@@ -239,14 +239,19 @@ fn exponential_of_an_antihermitian_matrix_is_unitary() {
 }
 
 #[test]
-fn a_nearly_unitary_matrix_becomes_unitary() {
+fn reorthogonalize_makes_a_nearly_unitary_matrix_unitary() {
     let (_, unitary) = hermitian_eigen(&hermitian_example(6)).unwrap();
     let mut near = unitary.clone();
     near.as_mut_slice()
         .iter_mut()
         .for_each(|x| *x *= 1.0 + 1e-8);
-    let again = reorthogonalize(&near);
-    assert!(distance(&product_adjoint(&again, &again), &Matrix::identity(6)) < 1e-14);
+    let corrected = reorthogonalize(&near);
+    assert!(
+        distance(
+            &product_adjoint(&corrected, &corrected),
+            &Matrix::identity(6)
+        ) < 1e-14
+    );
 }
 
 #[test]
@@ -259,7 +264,7 @@ fn eigenvectors_are_real_or_span_the_plane_of_a_complex_pair() {
             assert!(inner[(a, b)].abs() < 1e-12);
         }
     }
-    // A rotation of two axes, which has no real eigenvectors there.
+    // A rotation in a plane, which has no real eigenvectors in it.
     let turn = Matrix::from_rows(3, 3, vec![0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
     let vectors = eigenvectors(&turn).unwrap();
     assert!(log_abs_det(&vectors).is_finite());
@@ -269,7 +274,7 @@ fn eigenvectors_are_real_or_span_the_plane_of_a_complex_pair() {
 }
 
 #[test]
-fn plain_loops_and_library_decompose_alike() {
+fn decompositions_reproduce_the_matrix_at_all_sizes() {
     fn check_factors<T: Scalar>(m: &Matrix<T>) {
         let p = m.rows();
         let apart = |x: &Matrix<T>, y: &Matrix<T>| {
@@ -325,11 +330,11 @@ fn singular_and_indefinite_matrices_have_no_factors() {
 }
 
 #[test]
-fn small_eigenvectors_agree_with_the_library() {
+fn small_eigenvectors_agree_with_faer() {
     for p in 1..=small::MAX_SIZE {
         for unit in [1.0, 1e-200, 1e200] {
             let m = product_adjoint(&example(p), &example(p));
-            // Of both signs.
+            // Eigenvalues of both signs.
             let m = Matrix::from_fn(p, p, |a, b| {
                 let shift = f64::from(u8::from(a == b));
                 unit * (m[(a.max(b), a.min(b))] - shift)

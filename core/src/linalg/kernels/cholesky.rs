@@ -1,4 +1,4 @@
-//! Cholesky factorizations of all matrices of a block at once.
+//! Simultaneous Cholesky factorizations of all matrices of a block.
 #![allow(unsafe_code)]
 
 use pulp::{Simd, WithSimd};
@@ -6,12 +6,12 @@ use pulp::{Simd, WithSimd};
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{AlignedBuffer, Triangle};
 
-/// Factorizes every matrix of a block, keeping only the pivots.
+/// Computes the Cholesky pivots of every matrix of a block.
 ///
-/// `pivots` (p × lanes) receives the squares of the factors' diagonals, whose product is the
-/// determinant. A pivot below `floor` times its diagonal entry means that the matrix is not
-/// numerically positive definite: `smallest` (one number per matrix) receives the smallest such
-/// ratio, and the factorization continues with the floor, so that no NaN arises.
+/// `pivots` (p × lanes) receives the squared diagonals of the factors, whose product is the
+/// determinant. `smallest` (one number per matrix) receives the smallest ratio of a pivot to its
+/// diagonal entry. If the ratio is below `floor`, the matrix is not numerically positive definite,
+/// and the factorization continues with `floor` times the diagonal entry, so that no NaN arises.
 pub fn cholesky_pivots(
     p: usize,
     block: &[f64],
@@ -68,7 +68,7 @@ impl WithSimd for Factorize<'_> {
         let mut factor = AlignedBuffer::of_len(planes * triangle.len() * S::F64_LANES);
         let factor = vectors_mut::<S>(&mut factor);
         for at in 0..stride {
-            let mut share = simd.splat_f64s(f64::INFINITY);
+            let mut ratio = simd.splat_f64s(f64::INFINITY);
             for b in 0..p {
                 let mut pivot = block[triangle.diagonal(b) * stride + at];
                 let entry = simd.max_f64s(pivot, tiny);
@@ -80,7 +80,7 @@ impl WithSimd for Factorize<'_> {
                         pivot = simd.negate_mul_add_e_f64s(l, l, pivot);
                     }
                 }
-                share = simd.min_f64s(share, simd.div_f64s(pivot, entry));
+                ratio = simd.min_f64s(ratio, simd.div_f64s(pivot, entry));
                 pivot = simd.max_f64s(pivot, simd.mul_f64s(floor, entry));
                 pivots[b * stride + at] = pivot;
                 let root = simd.sqrt_f64s(pivot);
@@ -91,8 +91,7 @@ impl WithSimd for Factorize<'_> {
                     complex_column(simd, triangle, input, b, inverse, factor);
                     continue;
                 }
-                // Column b of the factor, from the columns before it, eight independent rows at a
-                // time.
+                // Eight independent rows of column b at a time hide the latency.
                 let input = |a: usize| block[triangle.index(a, b) * stride + at];
                 let mut a = b + 1;
                 while a + 4 < p {
@@ -103,13 +102,13 @@ impl WithSimd for Factorize<'_> {
                     column_rows::<S, 4>(simd, triangle, input, (a, b), inverse, factor);
                 }
             }
-            smallest[at] = share;
+            smallest[at] = ratio;
         }
     }
 }
 
-/// Column b of the factor of real matrices in up to R rows from a > b on, from the columns before
-/// it and the inverse of its diagonal. `input` gives the entries of the column.
+/// Computes up to R rows, from a > b on, of column b of the factor of real matrices, from the
+/// preceding columns and the inverse of its diagonal. `input` returns the entries of the column.
 #[inline(always)]
 fn column_rows<S: Simd, const R: usize>(
     simd: S,
@@ -120,7 +119,7 @@ fn column_rows<S: Simd, const R: usize>(
     factor: &mut [S::f64s],
 ) {
     assert!(b < a && a < triangle.size() && factor.len() == triangle.len());
-    // Rows beyond the last one repeat it.
+    // Rows beyond the last row repeat the last row.
     let rows = (triangle.size() - a).min(R);
     let (mut sums, mut starts) = ([simd.splat_f64s(0.0); R], [0; R]);
     for r in 0..R {
@@ -129,8 +128,8 @@ fn column_rows<S: Simd, const R: usize>(
     }
     let own = triangle.index(b, 0);
     for k in 0..b {
-        // SAFETY: k < b < a and a + rows ≤ p, so that these are entries (b, k) and (a + r, k) of
-        // the triangle, which `factor` holds all of.
+        // SAFETY: k < b < a and a + rows ≤ p, so these are entries (b, k) and (a + r, k) of the
+        // triangle, and `factor` holds the complete triangle.
         unsafe {
             let l = *factor.get_unchecked(own + k);
             for r in 0..R {
@@ -144,8 +143,8 @@ fn column_rows<S: Simd, const R: usize>(
     }
 }
 
-/// Column b of the factor of complex matrices below its diagonal, whose inverse is given, from the
-/// columns before it. `input` gives the packed entries, both planes.
+/// Computes column b of the factor of complex matrices below the diagonal, from the preceding
+/// columns and the inverse of its diagonal. `input` returns the packed entries of both planes.
 #[inline(always)]
 fn complex_column<S: Simd>(
     simd: S,
@@ -159,7 +158,7 @@ fn complex_column<S: Simd>(
     for a in b + 1..triangle.size() {
         let entry = triangle.index(a, b);
         let (mut re, mut im) = (input(entry), input(triangle.len() + entry));
-        // L_ak conj(L_bk), over the k before b.
+        // Subtracts L_ak conj(L_bk) for k < b.
         let row_a = real[triangle.row(a)][..b]
             .iter()
             .zip(&imaginary[triangle.row(a)]);

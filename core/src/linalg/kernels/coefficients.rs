@@ -1,17 +1,18 @@
-//! The left factor of a product with the matrices of a block, as rows of real coefficients.
+//! The factors of products with the matrices of a block, as rows of real coefficients.
 
 use std::borrow::Cow;
 
 use super::Real;
 use crate::linalg::{Matrix, Scalar, Triangle, reals};
 
-/// The rows of an r×p matrix M as the coefficients of real combinations.
+/// The left factor M, an r×p matrix, as coefficients of real linear combinations.
 ///
-/// Column c of M D combines the entries (k, c) of D over k. If they are complex, its real and
-/// imaginary parts are 2r combinations of 2p real rows, of which the imaginary ones come with the
-/// sign − for k < c, where the entry stored is (c, k), the conjugate. The k are therefore taken in
-/// the order c … p−1, 0 … c−1, and every row of coefficients is written out twice, first for the
-/// one sign and then for the other: those of column c are then the 2p from number 2c on.
+/// Column c of M D is a combination of the entries (k, c) of D over k. For complex matrices, its
+/// real and imaginary parts are 2r combinations of 2p real rows. For k < c the conjugate entry
+/// (c, k) is stored, so that the imaginary rows enter with a negative sign. The k are therefore
+/// taken in the order c … p−1, 0 … c−1, and every row of coefficients is stored twice, with the
+/// positive and then with the negative sign. The coefficients of column c are then the 2p numbers
+/// from index 2c on.
 pub(super) struct Left<'a, R: Real = f64> {
     numbers: Cow<'a, [R]>,
     planes: usize,
@@ -47,36 +48,36 @@ impl<'a, R: Real> Left<'a, R> {
         }
     }
 
-    /// 1, or 2 if M is complex.
+    /// Number of planes: 1, or 2 if M is complex.
     #[inline(always)]
     pub fn planes(&self) -> usize {
         self.planes
     }
 
-    /// r.
+    /// Number of rows r of M.
     #[inline(always)]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// p.
+    /// Number of columns p of M.
     #[inline(always)]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Number of vectors of M D for W vectors of matrices.
+    /// Number of vectors in M D for `width` vectors of matrices.
     #[inline(always)]
     pub fn half_len(&self, width: usize) -> usize {
         self.planes * self.rows * self.columns * width
     }
 
-    /// Scratch for M D of a slice two of the widest vectors wide, in numbers.
+    /// Scratch length for M D of a slice that is two of the widest vectors wide, in numbers.
     pub fn scratch_len(&self) -> usize {
         self.half_len(2 * R::LANES)
     }
 
-    /// The coefficients for column c, row after row, and the stride of the rows.
+    /// The coefficients for column c in row-major order, and their row stride.
     #[inline(always)]
     pub fn for_column(&self, c: usize) -> (&[R], usize) {
         if self.planes == 1 {
@@ -86,8 +87,8 @@ impl<'a, R: Real> Left<'a, R> {
         }
     }
 
-    /// Offsets of the rows that make column c in a block whose rows have `stride` vectors, from
-    /// vector `at` on.
+    /// Offsets of vector `at` of the rows that are combined to column c, in a block whose rows have
+    /// `stride` vectors.
     #[inline(always)]
     pub fn fill_offsets<'o>(
         &self,
@@ -109,9 +110,9 @@ impl<'a, R: Real> Left<'a, R> {
     }
 }
 
-/// The rows of an r×p matrix M as the coefficients of (half) Mᴴ, row a of `half` being given as its
-/// p real parts and then its p imaginary ones: r rows of p for real M, else r rows of 2p for the
-/// real parts of the result, and then r for the imaginary ones.
+/// The right factor Mᴴ, for an r×p matrix M, as coefficients of products with rows that consist of
+/// p real parts followed by p imaginary parts. For real M these are r rows of p coefficients; for
+/// complex M, r rows of 2p for the real parts of the result and r rows for the imaginary parts.
 pub(super) fn right<T: Scalar, R: Real>(m: &Matrix<T>) -> Cow<'_, [R]> {
     if T::PLANES == 1 {
         return rounded(Cow::Borrowed(reals(m.as_slice())));
@@ -129,7 +130,7 @@ pub(super) fn right<T: Scalar, R: Real>(m: &Matrix<T>) -> Cow<'_, [R]> {
     rounded(Cow::Owned(numbers))
 }
 
-/// Numbers in the precision of a block: as they are, or a copy.
+/// Converts numbers to the precision of a block, without a copy if it is `f64`.
 fn rounded<R: Real>(numbers: Cow<'_, [f64]>) -> Cow<'_, [R]> {
     match numbers {
         Cow::Borrowed(numbers) => match bytemuck::try_cast_slice(numbers) {
@@ -140,11 +141,14 @@ fn rounded<R: Real>(numbers: Cow<'_, [f64]>) -> Cow<'_, [R]> {
     }
 }
 
-/// Offsets of the vectors of a combination; on the stack unless there are many.
+/// Largest number of offsets that are stored on the stack.
+const MAX_OFFSETS_ON_STACK: usize = 128;
+
+/// Offsets of the vectors of a combination.
 pub(super) struct Offsets {
     len: usize,
-    short: [usize; 128],
-    long: Vec<usize>,
+    stack: [usize; MAX_OFFSETS_ON_STACK],
+    heap: Vec<usize>,
 }
 
 impl Offsets {
@@ -152,17 +156,17 @@ impl Offsets {
     pub fn new(len: usize) -> Self {
         Self {
             len,
-            short: [0; 128],
-            long: vec![0; if len > 128 { len } else { 0 }],
+            stack: [0; MAX_OFFSETS_ON_STACK],
+            heap: vec![0; if len > MAX_OFFSETS_ON_STACK { len } else { 0 }],
         }
     }
 
     #[inline(always)]
     pub fn fill(&mut self, offset: impl Fn(usize) -> usize) -> &[usize] {
-        let offsets = if self.len > self.short.len() {
-            &mut self.long[..]
+        let offsets = if self.len > self.stack.len() {
+            &mut self.heap[..]
         } else {
-            &mut self.short[..self.len]
+            &mut self.stack[..self.len]
         };
         for (k, slot) in offsets.iter_mut().enumerate() {
             *slot = offset(k);

@@ -1,4 +1,4 @@
-//! Linear combinations of the matrices of a block, and of their entries.
+//! Linear combinations of the matrices of a block, and inner products with them.
 #![allow(unsafe_code)]
 
 use pulp::{Simd, WithSimd};
@@ -9,7 +9,7 @@ use super::{
     LANES, Real, arch, dispatch, vectors, vectors_mut, vectors_per_group, vectors_per_row,
 };
 
-/// Adds Σ_i c_i Dⁱ over the block to the packed rows `out` (one number per entry).
+/// Adds Σ_i c_i Dⁱ over the block to the packed matrix `out`.
 pub fn combine(block: &[f64], coefficients: &[f64], out: &mut [f64]) {
     let lanes = coefficients.len();
     assert_eq!(lanes % LANES, 0);
@@ -40,7 +40,7 @@ impl WithSimd for Combine<'_> {
     }
 }
 
-/// Many combinations at once, in groups g of eight:
+/// Computes several linear combinations, in groups g of [`LANES`]:
 /// out[row, g, l] += Σ_i block[row, i] coefficients[g, i, l].
 pub fn combine_many(block: &[f64], lanes: usize, coefficients: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
@@ -76,8 +76,7 @@ impl WithSimd for CombineMany<'_> {
     }
 }
 
-/// The products of columns, out[j, k] = Σ_row left[row, j] right[row, k], for rows of `columns`
-/// numbers, a multiple of [`LANES`].
+/// leftᵀ · right of row-major matrices with `columns` columns, a multiple of [`LANES`].
 pub fn column_products(left: &[f64], right: &[f64], columns: usize) -> Vec<f64> {
     assert_eq!(columns % LANES, 0);
     assert_eq!(left.len(), right.len());
@@ -109,7 +108,7 @@ impl WithSimd for ColumnProducts<'_> {
         let stride = vectors_per_row::<f64, S>(columns);
         let right = vectors::<S>(self.right);
         let out = vectors_mut::<S>(self.out);
-        // Eight columns on the left by a vector on the right, which stay in registers.
+        // A tile of eight columns of `left` and one vector of `right` stays in registers.
         for from in (0..columns).step_by(ROWS) {
             for v in 0..stride {
                 let mut sums = [simd.splat_f64s(0.0); ROWS];
@@ -128,7 +127,8 @@ impl WithSimd for ColumnProducts<'_> {
     }
 }
 
-/// Adds Σ_row entry_row · D_row to `out`, one number per matrix of the block.
+/// Adds the inner product Σ_row entries[row] block[row, i] to `out[i]` for each matrix i of the
+/// block.
 pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     let lanes = out.len();
     assert_eq!(block.len(), entries.len() * lanes);
@@ -144,7 +144,7 @@ pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     );
 }
 
-/// For each matrix i of the block and each row k of weights for the packed entries,
+/// The inner product of each matrix i of the block with each row k of `entries`:
 /// out[k, i] = Σ_row entries[k, row] block[row, i].
 pub fn correlate_many(block: &[f64], lanes: usize, entries: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
@@ -182,7 +182,7 @@ impl WithSimd for CorrelateMany<'_> {
     }
 }
 
-/// The W vectors from `at` on of each of the rows of [`correlate_many`].
+/// W vectors, from vector `at` on, of all rows of the output of [`correlate_many`].
 #[inline(always)]
 fn correlate_slice<S: Simd, const W: usize>(
     simd: S,
@@ -202,15 +202,15 @@ fn correlate_slice<S: Simd, const W: usize>(
     let store = |k: usize, tile: [S::f64s; W]| {
         out[k * stride + at..][..W].copy_from_slice(&tile);
     };
-    // SAFETY: each offset is that of vector `at` in one of the rows of `block`, which have `stride`
-    // vectors, and at + W ≤ stride.
+    // SAFETY: each offset is that of vector `at` in a row of `block`; rows have `stride` vectors,
+    // and at + W ≤ stride.
     unsafe {
         rows_times_source(simd, entries, offsets.len(), rows, block, offsets, store);
     };
 }
 
 /// out[row, g, l] += Σ_i block[row, i] u[g, i, l] for all rows of a block, all groups g of LANES
-/// columns of u, and the first `depth` matrices i; `out` is overwritten if `begins`.
+/// columns of u, and the first `depth` matrices i. The content of `out` is replaced if `overwrite`.
 #[inline(always)]
 pub(super) fn add_products<R: Real, S: Simd>(
     simd: S,
@@ -219,66 +219,67 @@ pub(super) fn add_products<R: Real, S: Simd>(
     depth: usize,
     u: &[R::Vector<S>],
     out: &mut [R::Vector<S>],
-    begins: bool,
+    overwrite: bool,
 ) {
-    let halves = vectors_per_group::<R, S>();
-    let (rows, groups) = (block.len() / lanes, u.len() / (lanes * halves));
+    let per_group = vectors_per_group::<R, S>();
+    let (rows, groups) = (block.len() / lanes, u.len() / (lanes * per_group));
     assert_eq!(block.len(), rows * lanes);
-    assert_eq!(u.len(), groups * lanes * halves);
-    assert_eq!(out.len(), groups * rows * halves);
+    assert_eq!(u.len(), groups * lanes * per_group);
+    assert_eq!(out.len(), groups * rows * per_group);
     assert!(depth <= lanes);
     let mut row = 0;
     while row < rows {
-        let tile = match rows - row {
-            left @ 1..=6 => left,
-            // Where a group is one vector, more rows provide the accumulators.
-            12.. if halves == 1 => 12,
+        let tile_rows = match rows - row {
+            remaining @ 1..=6 => remaining,
+            // If a group is a single vector, twelve rows give the same number of accumulators.
+            12.. if per_group == 1 => 12,
             7 | 8 => 4,
             9 => 5,
             _ => 6,
         };
         for g in 0..groups {
-            macro_rules! outer {
+            macro_rules! tile {
                 ($r:literal) => {
-                    // SAFETY: row + $r ≤ rows, so these rows exist in `block`, and in `out`, where
-                    // each has `groups` groups; group g of `u` has `lanes` times `halves` vectors,
-                    // and depth ≤ lanes. The lengths of all three are asserted above.
+                    // SAFETY: row + $r ≤ rows, so these rows exist in `block` and in `out`, whose
+                    // rows have `groups` groups. Group g of `u` has `lanes` times `per_group`
+                    // vectors, and depth ≤ lanes. The lengths of all three are asserted above.
                     unsafe {
-                        outer::<R, S, $r>(
+                        product_tile::<R, S, $r>(
                             simd,
                             block.as_ptr().add(row * lanes),
                             lanes,
                             depth,
-                            u.as_ptr().add(g * lanes * halves),
-                            out.as_mut_ptr().add((row * groups + g) * halves),
-                            groups * halves,
-                            begins,
+                            u.as_ptr().add(g * lanes * per_group),
+                            out.as_mut_ptr().add((row * groups + g) * per_group),
+                            groups * per_group,
+                            overwrite,
                         )
                     }
                 };
             }
-            match tile {
-                1 => outer!(1),
-                2 => outer!(2),
-                3 => outer!(3),
-                4 => outer!(4),
-                5 => outer!(5),
-                12 => outer!(12),
-                _ => outer!(6),
+            match tile_rows {
+                1 => tile!(1),
+                2 => tile!(2),
+                3 => tile!(3),
+                4 => tile!(4),
+                5 => tile!(5),
+                12 => tile!(12),
+                _ => tile!(6),
             }
         }
-        row += tile;
+        row += tile_rows;
     }
 }
 
-/// out[r, l] (+)= Σ_i rows[r, i] u[i, l], a tile of ROWS groups kept in registers.
+/// out[r, l] += Σ_i rows[r, i] u[i, l] for ROWS rows, a tile of sums in registers. The content of
+/// `out` is replaced if `overwrite`.
 ///
 /// # Safety
 /// `rows` must have ROWS rows of `lanes` ≥ `depth` numbers, `u` `depth` groups, and `out` ROWS
-/// groups that are `stride` vectors apart.
+/// groups with a stride of `stride` vectors.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
+unsafe fn product_tile<R: Real, S: Simd, const ROWS: usize>(
     simd: S,
     rows: *const R,
     lanes: usize,
@@ -286,44 +287,48 @@ unsafe fn outer<R: Real, S: Simd, const ROWS: usize>(
     u: *const R::Vector<S>,
     out: *mut R::Vector<S>,
     stride: usize,
-    begins: bool,
+    overwrite: bool,
 ) {
-    let halves = vectors_per_group::<R, S>();
-    // Two vectors at a time, or one where a group is a single vector.
-    let mut half = 0;
-    while half < halves {
-        let second = (half + 1).min(halves - 1);
+    let per_group = vectors_per_group::<R, S>();
+    // Two vectors at a time, or one if a group is a single vector.
+    let mut first = 0;
+    while first < per_group {
+        let second = (first + 1).min(per_group - 1);
         let mut sums = [[R::splat(simd, R::zeroed()); 2]; ROWS];
         for i in 0..depth {
-            // SAFETY: i < depth and half ≤ second < halves: within the promised groups of `u`.
-            let (left, right) = unsafe { (*u.add(i * halves + half), *u.add(i * halves + second)) };
+            // SAFETY: i < depth and first ≤ second < per_group: within the groups of `u`.
+            let (left, right) = unsafe {
+                (
+                    *u.add(i * per_group + first),
+                    *u.add(i * per_group + second),
+                )
+            };
             for r in 0..ROWS {
-                // SAFETY: r < ROWS and i < depth: within the promised rows.
+                // SAFETY: r < ROWS and i < depth: within `rows`.
                 let entry = R::splat(simd, unsafe { *rows.add(r * lanes + i) });
                 sums[r][0] = R::mul_add(simd, entry, left, sums[r][0]);
-                if halves > 1 {
+                if per_group > 1 {
                     sums[r][1] = R::mul_add(simd, entry, right, sums[r][1]);
                 }
             }
         }
         for r in 0..ROWS {
-            // SAFETY: r < ROWS, and both places are below `halves`: within the promised groups of
-            // `out`.
+            // SAFETY: r < ROWS, and both places are below `per_group`: within the groups of `out`.
             unsafe {
                 let out = out.add(r * stride);
-                for (place, sum) in [(half, sums[r][0]), (second, sums[r][1])] {
-                    let old = if begins {
+                for (place, sum) in [(first, sums[r][0]), (second, sums[r][1])] {
+                    let old = if overwrite {
                         R::splat(simd, R::zeroed())
                     } else {
                         *out.add(place)
                     };
                     *out.add(place) = R::plus(simd, old, sum);
-                    if halves == 1 {
+                    if per_group == 1 {
                         break;
                     }
                 }
             }
         }
-        half += 2;
+        first += 2;
     }
 }

@@ -1,5 +1,5 @@
-//! The diagonals that the line search needs, from the matrices Cⁱ: 4p³ flops per matrix instead of
-//! the 6p³ of forming D = B C Bᴴ and then E D Eᴴ.
+//! The diagonals needed by a line search, from the original matrices Cⁱ: 4p³ flops per matrix,
+//! compared with 6p³ for computing D = B C Bᴴ and then E D Eᴴ.
 
 use pulp::{Simd, WithSimd};
 
@@ -8,7 +8,7 @@ use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch};
 
-/// Writes, with F = E B, 3p rows: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
+/// Writes 3p rows, with F = E B: the diagonals of D = B C Bᴴ, of E D + (E D)ᴴ = F C Bᴴ + B C Fᴴ,
 /// and of E D Eᴴ = F C Fᴴ.
 pub fn line_diagonals<T: Scalar>(
     b: &Matrix<T>,
@@ -34,14 +34,15 @@ pub fn line_diagonals<T: Scalar>(
     });
 }
 
-/// Not generic, so that real and complex matrices share the compiled kernel.
+// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Diagonals<'_>) {
     arch().dispatch(task);
 }
 
 struct Diagonals<'a> {
-    /// Coefficients of B and F as left and as right factor of C.
+    /// Coefficients of B as left factor of C, and of Bᴴ as right factor.
     b: (Left<'a>, &'a [f64]),
+    /// Coefficients of F as left factor of C, and of Fᴴ as right factor.
     f: (Left<'a>, &'a [f64]),
     input: &'a [f64],
     lanes: usize,
@@ -72,7 +73,7 @@ impl Diagonals<'_> {
         let input = vectors::<S>(self.input);
         let out = vectors_mut::<S>(self.out);
         let half = &mut vectors_mut::<S>(self.scratch)[..b.half_len(W)];
-        // The real part of a product of rows a.
+        // The real part of entry (a, a) of the product with the right factor.
         let inner = planes * p;
         let real = |right: &'_ [f64], half: &[S::f64s], a: usize| {
             let coefficients = &right[a * inner..][..inner];

@@ -1,5 +1,5 @@
-//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, straight from the matrices Cⁱ: 2p³
-//! flops per matrix, 8p³ if they are complex.
+//! The sums of a least-squares fit Cⁱ ≈ A Λⁱ Aᴴ over a block, from the original matrices Cⁱ: 2p³
+//! flops per matrix, 8p³ if complex.
 
 use pulp::{Simd, WithSimd};
 
@@ -13,8 +13,8 @@ use super::transform::half_product;
 use super::{LANES, Real, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
-/// K⁻¹, as it is applied: `outer` alone, or `outer` times `inner` where K is ill-conditioned. A
-/// product with two factors has much smaller rounding errors than one with their product.
+/// K⁻¹ in factored form: `outer`, or `outer` · `inner` if K is ill-conditioned. Applying the two
+/// factors one after the other has much smaller rounding errors than applying their product.
 #[derive(Clone, Copy)]
 pub struct InverseFactors<'a> {
     /// The factor applied last; K⁻¹ itself if it is the only one.
@@ -25,30 +25,31 @@ pub struct InverseFactors<'a> {
 
 impl InverseFactors<'_> {
     /// Whether the factors are p×p.
-    pub(super) fn fit(&self, p: usize) -> bool {
+    pub(super) fn have_size(&self, p: usize) -> bool {
         let square = |m: &Matrix| (m.rows(), m.columns()) == (p, p);
         square(self.outer) && self.inner.is_none_or(square)
     }
 
-    /// The operand of `outer` for W vectors of matrices: `numbers`, or their product with `inner`.
+    /// The operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`, if there
+    /// is one. `scratch` holds the product.
     #[inline(always)]
     pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
         &self,
         simd: S,
         numbers: &'n [S::f64s],
-        room: &'n mut [S::f64s],
+        scratch: &'n mut [S::f64s],
     ) -> &'n [S::f64s] {
         let Some(inner) = self.inner else {
             return numbers;
         };
-        for (a, out) in room.chunks_exact_mut(W).enumerate() {
+        for (a, out) in scratch.chunks_exact_mut(W).enumerate() {
             out.copy_from_slice(&combine::<S, W>(simd, inner.row(a), numbers));
         }
-        room
+        scratch
     }
 }
 
-/// The fit of a block for one A.
+/// Operands and outputs of the fit of a block for a given A.
 pub struct FitTask<'a, T = f64> {
     /// Aᴴ: one component per row.
     pub components: &'a Matrix<T>,
@@ -56,15 +57,16 @@ pub struct FitTask<'a, T = f64> {
     pub inverse: InverseFactors<'a>,
     /// The matrices Cⁱ, packed.
     pub block: &'a [f64],
-    /// Their weights.
+    /// The weights of the matrices.
     pub weights: &'a [f64],
-    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the best Λⁱ, with cⁱ = diag(Aᴴ Cⁱ A): p rows of lanes.
+    /// Receives the diagonals λⁱ = K⁻¹cⁱ of the optimal Λⁱ, with cⁱ = diag(Aᴴ Cⁱ A): p rows with
+    /// one number per lane.
     pub fitted: &'a mut [f64],
 }
 
-/// Adds one block's contribution: row a of the sums' gradient is Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ, and their
-/// Γ is the lower triangle of Σ_i w_i λⁱ λⁱᵀ. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit.
-#[allow(clippy::needless_pass_by_value)] // the diagonals are written once
+/// Adds the contribution of one block: Σ_i w_i λⁱ_a (Cⁱ a_a)ᴴ to row a of `sums.gradient`, and the
+/// lower triangle of Σ_i w_i λⁱ λⁱᵀ to `sums.gamma`. Returns Σ_i w_i cⁱ·λⁱ, the energy of the fit.
+#[allow(clippy::needless_pass_by_value)] // the output `fitted` is borrowed mutably
 pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>) -> f64 {
     let FitTask {
         components,
@@ -76,7 +78,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     let (p, lanes) = (components.rows(), weights.len());
     assert_eq!(lanes % LANES, 0);
     assert_eq!(components.columns(), p);
-    assert!(inverse.fit(p));
+    assert!(inverse.have_size(p));
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!(fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
@@ -86,7 +88,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
     let (products, rest) = rest.split_at_mut(sums_len);
     let (diagonals, rest) = rest.split_at_mut(2 * LANES * p);
-    let (halfway, weighted) = rest.split_at_mut(2 * LANES * p);
+    let (after_inner, weighted) = rest.split_at_mut(2 * LANES * p);
     run(Accumulate {
         left,
         right: &right(components),
@@ -99,19 +101,20 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
         half,
         products,
         diagonals,
-        halfway,
+        after_inner,
         weighted,
     })
 }
 
-/// Not generic, so that real and complex matrices share the compiled kernel.
+// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Accumulate<'_>) -> f64 {
     arch().dispatch(task)
 }
 
 struct Accumulate<'a> {
-    /// Coefficients of Aᴴ as left and as right factor of C.
+    /// Coefficients of Aᴴ as left factor of C.
     left: Left<'a>,
+    /// Coefficients of A as right factor of C.
     right: &'a [f64],
     inverse: InverseFactors<'a>,
     block: &'a [f64],
@@ -120,15 +123,15 @@ struct Accumulate<'a> {
     /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
-    /// (a_aᴴ Cⁱ)_c of two vectors of matrices.
+    /// (a_aᴴ Cⁱ)_c for two vectors of matrices.
     half: &'a mut [f64],
-    /// Partial sums of the gradient, [`LANES`] per number; a row is its real parts, then the
-    /// imaginary ones.
+    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     products: &'a mut [f64],
-    /// cⁱ of two vectors of matrices.
+    /// cⁱ for two vectors of matrices.
     diagonals: &'a mut [f64],
-    /// cⁱ of two vectors of matrices, times the inner factor of K⁻¹.
-    halfway: &'a mut [f64],
+    /// cⁱ for two vectors of matrices, multiplied by the inner factor of K⁻¹.
+    after_inner: &'a mut [f64],
     /// w_i λⁱ_a, row a.
     weighted: &'a mut [f64],
 }
@@ -165,8 +168,8 @@ impl WithSimd for Accumulate<'_> {
     }
 }
 
-/// Adds numbers given as [`LANES`] partial sums each, in rows of p real parts and then the
-/// imaginary ones, to the interleaved parts of a matrix.
+/// Adds numbers that are given as [`LANES`] partial sums each, in rows of p real parts followed by
+/// the imaginary parts, to a matrix with interleaved parts.
 pub(super) fn add_rows(p: usize, planes: usize, sums: &[f64], matrix: &mut [f64]) {
     let (sums, _) = sums.as_chunks::<LANES>();
     for (k, lanes) in sums[..planes * p * p].iter().enumerate() {
@@ -175,8 +178,7 @@ pub(super) fn add_rows(p: usize, planes: usize, sums: &[f64], matrix: &mut [f64]
     }
 }
 
-/// Adds value·scaled of the W vectors of matrices from `at` on to partial sums, whose [`LANES`]
-/// numbers are H vectors.
+/// Adds value·scaled for W vectors of matrices from `at` on to partial sums of H vectors each.
 #[inline(always)]
 pub(super) fn add_to_partial_sums<S: Simd, const W: usize, const H: usize>(
     simd: S,
@@ -196,8 +198,8 @@ pub(super) fn add_to_partial_sums<S: Simd, const W: usize, const H: usize>(
 }
 
 impl Accumulate<'_> {
-    /// Fits the W vectors of matrices from `at` on, and adds their energies; H vectors hold
-    /// [`LANES`] numbers.
+    /// Fits W vectors of matrices from `at` on, and adds their energies. H is the number of vectors
+    /// per group.
     #[inline(always)]
     fn slice<S: Simd, const W: usize, const H: usize>(
         &mut self,
@@ -218,14 +220,14 @@ impl Accumulate<'_> {
         for ((row, own), c) in rows.zip(diagonals.chunks_exact_mut(W)) {
             c.copy_from_slice(&combine::<S, W>(simd, own, row));
         }
-        let halfway = &mut vectors_mut::<S>(self.halfway)[..p * W];
-        let halfway = self.inverse.apply_inner::<S, W>(simd, diagonals, halfway);
+        let scratch = &mut vectors_mut::<S>(self.after_inner)[..p * W];
+        let operand = self.inverse.apply_inner::<S, W>(simd, diagonals, scratch);
         let fitted = vectors_mut::<S>(self.fitted);
         let weighted = vectors_mut::<S>(self.weighted);
         let products = vectors_mut::<S>(self.products);
         let mut energies = [simd.splat_f64s(0.0); W];
         for (a, row) in half.chunks_exact(inner * W).enumerate() {
-            let lambda = combine::<S, W>(simd, self.inverse.outer.row(a), halfway);
+            let lambda = combine::<S, W>(simd, self.inverse.outer.row(a), operand);
             let mut scaled = lambda;
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], lambda[w]);
@@ -242,8 +244,8 @@ impl Accumulate<'_> {
     }
 }
 
-/// Adds one block's contribution to the p matrices Σ_i w_i λⁱ_a Cⁱ, laid out as the row blocks of a
-/// Hessian, from the λⁱ that [`accumulate_fit`] wrote.
+/// Adds the contribution of one block to the p matrices Σ_i w_i λⁱ_a Cⁱ, stored as the row blocks
+/// of a Hessian, for the λⁱ computed by [`accumulate_fit`].
 pub fn accumulate_weighted(
     p: usize,
     block: &[f64],
@@ -277,7 +279,7 @@ pub fn accumulate_weighted(
     }
 }
 
-/// Adds the two planes of a sum of complex matrices in the layout of a Hessian's row blocks.
+/// Adds the two planes of a sum of complex matrices to row blocks of a Hessian.
 struct AddPlanes<'a> {
     p: usize,
     sum: &'a [f64],
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_with_plain_loops() {
+    fn fit_sums_agree_with_plain_loops() {
         for (p, lanes) in [(1, 8), (2, 8), (3, 16), (5, 24), (9, 40), (16, 8)] {
             let triangle = Triangle::new(p);
             let block: Vec<f64> = (0..triangle.len() * lanes).map(number).collect();

@@ -1,16 +1,17 @@
-//! The function of a diagonal entry that a criterion sums over all matrices.
+//! The function of diagonal entries that a criterion sums over all matrices.
 
-/// A concave function f of a diagonal entry d = Dⁱ_aa. The kernels sum f(d) and weigh matrices by its derivatives.
+/// A concave function f of a diagonal entry d = Dⁱ_aa. The kernels sum f(d) and weight matrices by
+/// its derivatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiagonalFunction {
-    /// f(d) = log d, of the likelihood.
+    /// f(d) = log d, of the likelihood criterion.
     Log,
-    /// f(d) = d², of the Frobenius criterion, with the opposite sign.
+    /// f(d) = −d², of the Frobenius criterion; sums are of d², with the opposite sign.
     Square,
 }
 
 impl DiagonalFunction {
-    /// The first weight u of a matrix of weight w: w/d for the logarithm, −w d for the square.
+    /// The first weight u of a matrix with weight w: w/d for the logarithm, −w d for the square.
     #[inline(always)]
     pub fn first_weight(self, w: f64, d: f64) -> f64 {
         match self {
@@ -19,7 +20,8 @@ impl DiagonalFunction {
         }
     }
 
-    /// The root of minus the second weight, from √(2w): √(2w)/d for the logarithm, √(2w) for the square.
+    /// √(−v) of the second weight v, from `root` = √(2w): √(2w)/d for the logarithm, √(2w) for the
+    /// square.
     #[inline(always)]
     pub fn second_weight_root(self, root: f64, d: f64) -> f64 {
         match self {

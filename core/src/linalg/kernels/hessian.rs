@@ -1,18 +1,19 @@
-//! The row blocks of the exact Hessian; their product with a matrix is in
+//! Accumulates the row blocks of the exact Hessian. Their product with a matrix is in
 //! [`hessian_times`](super::hessian_times).
 //!
-//! M^a = Σ_i [ u_ia D_bc + v_ia D_ab D_ac ], with the weights u = w 2φ'(D_aa) and v = w 4φ''(D_aa)
-//! < 0 of the criterion (1/D_aa and −2/D_aa² for the likelihood), are p symmetric matrices. They
-//! are kept like the set itself, entry-major, in groups of [`Real::LANES`]: number (g, bc, l), for
-//! the place bc of (b, c) in the [`Triangle`], is entry (b, c) of M^a for a = g·LANES + l (zero for
-//! a ≥ p). Both sums are then products whose vectors run over a: no horizontal sums, and each
-//! number of the block is loaded once for many a. Both sums are computed for a few rows of one
-//! group at a time, which stay in the caches.
+//! The row blocks are the p symmetric matrices M^a with entries Σ_i [ u_ia D_bc + v_ia D_ab D_ac ],
+//! for the weights u = w 2φ'(D_aa) and v = w 4φ''(D_aa) < 0 of the criterion (1/D_aa and −2/D_aa²
+//! for the likelihood). They are stored like the set itself, in structure-of-arrays layout, in
+//! groups of [`Real::LANES`]: number (g, bc, l), for the index bc of (b, c) in the [`Triangle`], is
+//! entry (b, c) of M^a for a = g·LANES + l (zero for a ≥ p). Both sums are matrix products whose
+//! SIMD vectors run over a. No horizontal sums are needed, and each number of the block is loaded
+//! once for several a. The products are computed for a few rows of one group at a time, which stay
+//! in the caches.
 //!
-//! For complex matrices M^a is real-linear, not complex-linear: it acts on (Re e_a, Im e_a) as a
-//! real symmetric 2p×2p matrix, and is kept as one. Of the first sum it has the planes R + iI of
-//! Σ_i u_ia D as [[R, I], [−I, R]]; the second is that of the real and imaginary parts of row a
-//! side by side.
+//! For complex matrices M^a is real-linear, but not complex-linear. It acts on (Re e_a, Im e_a) as
+//! a real symmetric 2p×2p matrix, and is stored as one. The first sum Σ_i u_ia D = R + iI
+//! contributes [[R, I], [−I, R]]. The second sum is that of the vectors of real and imaginary parts
+//! of row a.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -28,34 +29,34 @@ use super::real::width;
 use super::{Real, arch, planes, vectors_per_group};
 use crate::linalg::{Scratch, Triangle};
 
-/// Length of the row blocks of p×p matrices with that many planes, in double precision.
+/// Length of the row blocks of p×p matrices with `planes` planes, in double precision.
 pub fn hessian_len(p: usize, planes: usize) -> usize {
     hessian_len_in::<f64>(p, planes)
 }
 
-/// Length of the row blocks of p×p matrices with that many planes, in the precision of R.
+/// Length of the row blocks of p×p matrices with `planes` planes, in the precision R.
 pub fn hessian_len_in<R: Real>(p: usize, planes: usize) -> usize {
     p.next_multiple_of(R::LANES) * Triangle::new(planes * p).len()
 }
 
-/// Adds one block's contribution to `hessian`, or overwrites it if `begins`.
+/// Adds the contribution of one block to `hessian`, or replaces its content if `overwrite`.
 pub fn accumulate_hessian<R: Real>(
     function: DiagonalFunction,
     p: usize,
     block: &[R],
     weights: &[f64],
     hessian: &mut [R],
-    begins: bool,
+    overwrite: bool,
 ) {
     assert_eq!(
         hessian.len(),
         hessian_len_in::<R>(p, planes(block, p, weights.len()))
     );
-    accumulate_groups(function, p, block, weights, 0, hessian, begins);
+    accumulate_groups(function, p, block, weights, 0, hessian, overwrite);
 }
 
-/// Adds one block's contribution to the groups of row blocks that `hessian` holds, from group
-/// `first` on, or overwrites them if `begins`.
+/// Adds the contribution of one block to some groups of row blocks, or replaces them if
+/// `overwrite`. `hessian` holds the groups from group `first` on.
 pub fn accumulate_groups<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -63,7 +64,7 @@ pub fn accumulate_groups<R: Real>(
     weights: &[f64],
     first: usize,
     hessian: &mut [R],
-    begins: bool,
+    overwrite: bool,
 ) {
     let (lanes, width) = (weights.len(), p.next_multiple_of(R::LANES));
     assert_eq!(lanes % R::LANES, 0);
@@ -90,7 +91,7 @@ pub fn accumulate_groups<R: Real>(
         weights,
         first,
         hessian,
-        begins,
+        overwrite,
         scale,
         first_transposed,
         root_weights,
@@ -99,10 +100,10 @@ pub fn accumulate_groups<R: Real>(
     });
 }
 
-/// From this size on, the sums (of complex matrices the second) are computed for a panel of rows of
-/// the triangles at a time: a whole group of row blocks would exceed the second level cache.
+/// Row blocks of at least this size are computed one panel of rows at a time, since a whole group
+/// would exceed the L2 cache. (For complex matrices this applies to the second sum only.)
 const MIN_PANELED_SIZE: usize = 48;
-/// Rows of a panel, a multiple of those of a tile.
+/// Rows of a panel, a multiple of the rows of a tile.
 const PANEL_ROWS: usize = 4;
 
 struct Accumulate<'a, R> {
@@ -110,18 +111,19 @@ struct Accumulate<'a, R> {
     p: usize,
     block: &'a [R],
     weights: &'a [f64],
-    /// The number of the first group of row blocks.
+    /// The index of the first group of row blocks.
     first: usize,
     hessian: &'a mut [R],
-    begins: bool,
-    /// √(−w_i 4φ''(D_aa)), row a; rows beyond p are zero.
+    overwrite: bool,
+    /// √(−w_i 4φ''(D_aa)) in row a; rows a ≥ p are zero.
     scale: &'a mut [R],
-    /// u = w_i 2φ'(D_aa), number (g, i, l) for a = g·LANES + l.
+    /// u = w_i 2φ'(D_aa), at (g, i, l) for a = g·LANES + l.
     first_transposed: &'a mut [R],
+    /// √(2w_i).
     root_weights: &'a mut [R],
-    /// Z of a group of components a, one vector of them after the other.
+    /// Z of [`scale_rows`] for one group of components a, one vector of components after the other.
     scaled_rows: &'a mut [R],
-    /// The planes of the first sum of one group, if there are two.
+    /// The planes of the first sum of one group, for complex matrices only.
     first_sum: &'a mut [R],
 }
 
@@ -137,9 +139,9 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
         for (root, w) in self.root_weights.iter_mut().zip(self.weights) {
             *root = R::rounded((2.0 * w).sqrt());
         }
-        let halves = vectors_per_group::<R, S>();
+        let per_group = vectors_per_group::<R, S>();
         let hessian = R::vectors_mut::<S>(self.hessian);
-        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * halves);
+        let groups = hessian.chunks_exact_mut(Triangle::new(size).len() * per_group);
         let components = self.first * R::LANES..(self.first + groups.len()) * R::LANES;
         let rows = self.scale.chunks_exact_mut(lanes).enumerate();
         for (a, row) in rows.take(components.end).skip(components.start) {
@@ -158,11 +160,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 places.for_each(|u| *u = R::zeroed());
             }
         }
-        // Lanes of weight 0 at the end of a row contribute nothing.
+        // Lanes of weight 0 at the end of a row are skipped.
         let depth = self.weights.iter().rposition(|w| *w != 0.0);
         let depth = depth.map_or(0, |last| last + 1);
         let u = R::vectors::<S>(self.first_transposed);
-        // A slice of Z for each vector of components a < p of the group.
+        // One slice of Z for each vector of components a < p of the group.
         let side_by_side = components_per_vector::<R, S>();
         let slice = size * lanes * side_by_side;
         for (g, group) in groups.enumerate() {
@@ -174,11 +176,11 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 scale_rows::<R, S>(self.p, self.block, self.scale, (lanes, depth), v, z);
             }
             // The first sum: hessian[bc, a] += Σ_i D_bc,i u[i, a].
-            let u = &u[g * lanes * halves..][..lanes * halves];
+            let u = &u[g * lanes * per_group..][..lanes * per_group];
             if planes == 2 {
                 let sum = R::vectors_mut::<S>(self.first_sum);
                 add_products::<R, S>(simd, self.block, lanes, depth, u, sum, true);
-                add_planes::<R, S>(simd, self.p, sum, group, self.begins);
+                add_planes::<R, S>(simd, self.p, sum, group, self.overwrite);
             }
             let whole = Triangle::new(size);
             let panel = if size < MIN_PANELED_SIZE {
@@ -191,8 +193,8 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
                 if planes == 1 {
                     let entries = whole.row(from).start..whole.row(rows.end - 1).end;
                     let block = &self.block[entries.start * lanes..entries.end * lanes];
-                    let sums = &mut group[entries.start * halves..entries.end * halves];
-                    add_products::<R, S>(simd, block, lanes, depth, u, sums, self.begins);
+                    let sums = &mut group[entries.start * per_group..entries.end * per_group];
+                    add_products::<R, S>(simd, block, lanes, depth, u, sums, self.overwrite);
                 }
                 for (k, z) in self.scaled_rows.chunks_exact(slice).take(used).enumerate() {
                     let (z, at) = (R::vectors::<S>(z), k * side_by_side);
@@ -203,28 +205,32 @@ impl<R: Real> WithSimd for Accumulate<'_, R> {
     }
 }
 
-/// Adds the planes R and I of the first sum of one group, as [[R, I], [−I, R]], or overwrites the
-/// group with them if `begins`.
+/// Adds the planes R and I of the first sum of one group as [[R, I], [−I, R]], or replaces the
+/// group by them if `overwrite`.
 #[inline(always)]
 pub(super) fn add_planes<R: Real, S: Simd>(
     simd: S,
     p: usize,
     sum: &[R::Vector<S>],
     hessian: &mut [R::Vector<S>],
-    begins: bool,
+    overwrite: bool,
 ) {
-    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
+    let (per_group, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let whole = Triangle::new(2 * p);
-    let (real, imaginary) = sum.split_at(triangle.len() * halves);
+    let (real, imaginary) = sum.split_at(triangle.len() * per_group);
     let mut add = |entry: usize, half: usize, x: R::Vector<S>| {
-        let place = &mut hessian[entry * halves + half];
-        *place = if begins { x } else { R::plus(simd, *place, x) };
+        let place = &mut hessian[entry * per_group + half];
+        *place = if overwrite {
+            x
+        } else {
+            R::plus(simd, *place, x)
+        };
     };
     for (entry, (b, c)) in triangle.pairs().enumerate() {
-        for half in 0..halves {
+        for half in 0..per_group {
             let (re, im) = (
-                real[entry * halves + half],
-                imaginary[entry * halves + half],
+                real[entry * per_group + half],
+                imaginary[entry * per_group + half],
             );
             add(whole.index(b, c), half, re);
             add(whole.index(p + b, p + c), half, re);
@@ -236,21 +242,23 @@ pub(super) fn add_planes<R: Real, S: Simd>(
     }
 }
 
-/// Number of matrices side by side for each component in a vector of Z: two unless vectors are
+/// Number of consecutive matrices per component in a vector of Z. It is two, unless vectors are
 /// scalars, since transposing pairs of numbers takes half the time.
 #[inline(always)]
 const fn matrices_per_vector<R: Real, S: Simd>() -> usize {
     if width::<R, S>() > 1 { 2 } else { 1 }
 }
 
+/// Number of components in a vector of Z.
 #[inline(always)]
 const fn components_per_vector<R: Real, S: Simd>() -> usize {
     width::<R, S>() / matrices_per_vector::<R, S>()
 }
 
-/// Z = √(−v_ia) D_ab of at least the first `depth` matrices, for vector v of the components a, as
-/// z[(b, j, l, k)] with a = v·L + l and i = K·j + k for L components and K matrices per vector.
-/// If D is complex, first its real parts for all b, then the imaginary ones.
+/// Computes Z = √(−v_ia) D_ab for the components a of vector `v` and at least the first `depth`
+/// matrices i. It is stored as z[(b, j, l, k)] with a = v·L + l and i = K·j + k, for L components
+/// and K matrices per vector. If D is complex, the real parts for all b are followed by the
+/// imaginary parts.
 #[inline(always)]
 fn scale_rows<R: Real, S: Simd>(
     p: usize,
@@ -281,9 +289,9 @@ fn scale_rows<R: Real, S: Simd>(
     }
 }
 
-/// Z of one plane of D; in the imaginary one, entries (a, b), a < b, are those of (b, a) with the
-/// opposite sign. Tiles of U×U groups of K numbers are transposed at a time, which the compiler can
-/// still vectorize.
+/// Computes Z for one plane of D. In the imaginary plane, entry (a, b) with a < b is the negative
+/// of the stored entry (b, a). The loops transpose tiles of U×U groups of K numbers, a form that
+/// the compiler vectorizes.
 #[inline(always)]
 fn scale_rows_by<
     'a,
@@ -306,7 +314,7 @@ fn scale_rows_by<
         let (pieces, _) = numbers[row * lanes..][..lanes].as_chunks::<K>();
         pieces.as_chunks::<U>().0
     };
-    // Rows beyond p read those of the last component; their factors are zero.
+    // For a ≥ p the rows of the last component are read; their factors are zero.
     let component = |l: usize| (v * L + l).min(p - 1);
     for (b, z) in z.chunks_exact_mut(lanes * L).enumerate() {
         let (places, _) = z.as_chunks_mut::<K>().0.as_chunks_mut::<U>();
@@ -320,8 +328,8 @@ fn scale_rows_by<
             for i in 0..depth.div_ceil(K * U) {
                 let mut scaled = [[[R::zeroed(); K]; U]; U];
                 for l in 0..U {
-                    // SAFETY: the rows have `lanes` numbers, lanes / (K·U) pieces each; depth ≤
-                    // lanes.
+                    // SAFETY: each row has `lanes` numbers, which are lanes / (K·U) pieces, and
+                    // depth ≤ lanes.
                     let (row, factor) =
                         unsafe { (rows[l].get_unchecked(i), factors[l].get_unchecked(i)) };
                     for j in 0..U {
@@ -346,40 +354,42 @@ fn scale_rows_by<
     }
 }
 
-/// The second sum, for one vector of components a, which begins at place `at` of the group, and
-/// some rows b: hessian[bc] −= Σ_i z[b, i] z[c, i] over the first `depth` matrices i.
+/// Subtracts the second sum for the rows b in `rows_range` and one vector of components a, which
+/// begins at lane `at` of the group: hessian[bc] −= Σ_i z[b, i] z[c, i] over the first `depth`
+/// matrices i.
 #[inline(always)]
 fn subtract_squares<R: Real, S: Simd>(
     simd: S,
     p: usize,
-    wanted: Range<usize>,
+    rows_range: Range<usize>,
     (z, depth): (&[R::Vector<S>], usize),
     hessian: &mut [R::Vector<S>],
     at: usize,
 ) {
-    let (halves, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
+    let (per_group, triangle) = (vectors_per_group::<R, S>(), Triangle::new(p));
     let (stride, depth) = (z.len() / p, depth.div_ceil(matrices_per_vector::<R, S>()));
     assert!(z.len() == p * stride && depth <= stride);
-    assert_eq!(hessian.len(), triangle.len() * halves);
-    assert!(at + components_per_vector::<R, S>() <= R::LANES && wanted.end <= p);
+    assert_eq!(hessian.len(), triangle.len() * per_group);
+    assert!(at + components_per_vector::<R, S>() <= R::LANES && rows_range.end <= p);
     let hessian: *mut R = hessian.as_mut_ptr().cast();
-    let mut b = wanted.start;
-    while b < wanted.end {
-        let rows = (wanted.end - b).min(4);
+    let mut b = rows_range.start;
+    while b < rows_range.end {
+        let rows = (rows_range.end - b).min(4);
         let mut c = 0;
         while c < b + rows {
-            // A last column alone would have too few accumulators to hide the latency.
+            // Three columns, but two if four are left: a single last column would have too few
+            // accumulators to hide the latency.
             let columns = match b + rows - c {
                 4 => 2,
                 left => left.min(3),
             };
-            macro_rules! inner {
+            macro_rules! tile {
                 ($r:literal, $c:literal) => {
                     // SAFETY: b + $r ≤ p and c + $c ≤ b + $r, so these rows exist in `z`, and the
-                    // pairs below the diagonal in `hessian`; a vector's components fit from `at`
-                    // on.
+                    // pairs in the lower triangle in `hessian`. The components of a vector fit into
+                    // a group from lane `at` on.
                     unsafe {
-                        inner::<R, S, $r, $c>(
+                        subtract_tile::<R, S, $r, $c>(
                             simd,
                             z.as_ptr(),
                             (stride, depth),
@@ -391,18 +401,18 @@ fn subtract_squares<R: Real, S: Simd>(
                 };
             }
             match (rows, columns) {
-                (4, 3) => inner!(4, 3),
-                (4, 2) => inner!(4, 2),
-                (4, _) => inner!(4, 1),
-                (3, 3) => inner!(3, 3),
-                (3, 2) => inner!(3, 2),
-                (3, _) => inner!(3, 1),
-                (2, 3) => inner!(2, 3),
-                (2, 2) => inner!(2, 2),
-                (2, _) => inner!(2, 1),
-                (_, 3) => inner!(1, 3),
-                (_, 2) => inner!(1, 2),
-                _ => inner!(1, 1),
+                (4, 3) => tile!(4, 3),
+                (4, 2) => tile!(4, 2),
+                (4, _) => tile!(4, 1),
+                (3, 3) => tile!(3, 3),
+                (3, 2) => tile!(3, 2),
+                (3, _) => tile!(3, 1),
+                (2, 3) => tile!(2, 3),
+                (2, 2) => tile!(2, 2),
+                (2, _) => tile!(2, 1),
+                (_, 3) => tile!(1, 3),
+                (_, 2) => tile!(1, 2),
+                _ => tile!(1, 1),
             }
             c += columns;
         }
@@ -410,14 +420,14 @@ fn subtract_squares<R: Real, S: Simd>(
     }
 }
 
-/// The pairs of rows b..b+ROWS with rows c..c+COLUMNS: a tile of sums kept in registers.
+/// Subtracts the products of rows b..b+ROWS with rows c..c+COLUMNS, a tile of sums in registers.
 ///
 /// # Safety
 /// `z` must have rows b..b+ROWS and c..c+COLUMNS of `stride` ≥ `depth` vectors. `hessian` must
 /// have, for each of these pairs in the triangle, as many numbers as a vector has components, the
 /// first of them at LANES times the pair's index.
 #[inline(always)]
-unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
+unsafe fn subtract_tile<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     simd: S,
     z: *const R::Vector<S>,
     (stride, depth): (usize, usize),
@@ -425,7 +435,7 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
     (b, c): (usize, usize),
     hessian: *mut R,
 ) {
-    // SAFETY: the caller promises rows b and c of `z`.
+    // SAFETY: the caller guarantees rows b and c of `z`.
     let (left, right) = unsafe { (z.add(b * stride), z.add(c * stride)) };
     let mut sums = [[R::splat(simd, R::zeroed()); COLUMNS]; ROWS];
     for i in 0..depth {
@@ -442,10 +452,10 @@ unsafe fn inner<R: Real, S: Simd, const ROWS: usize, const COLUMNS: usize>(
             }
         }
     }
-    let whole = c + COLUMNS <= b + 1;
+    let is_below_diagonal = c + COLUMNS <= b + 1;
     for r in 0..ROWS {
         for k in 0..COLUMNS {
-            if whole || c + k <= b + r {
+            if is_below_diagonal || c + k <= b + r {
                 // SAFETY: c + k ≤ b + r: the pair is in the triangle.
                 unsafe {
                     let out = hessian.add((triangle.row(b + r).start + c + k) * R::LANES);

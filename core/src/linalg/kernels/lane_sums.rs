@@ -1,15 +1,15 @@
-//! Sums over the matrices of a block that do not depend on the vector width.
+//! Sums over the matrices of a block whose rounding does not depend on the SIMD width.
 //!
-//! Every sum has [`Real::LANES`] partial sums on every processor: one vector of the widest
-//! registers, or several narrower ones. Partial sum l adds the matrices l, l + LANES, l + 2·LANES,
-//! …; at the end the upper half is added to the lower half until one number is left. So all
-//! processors with fused multiply-add compute the same bits.
+//! Every sum has [`Real::LANES`] partial sums on every processor, in one vector of the widest
+//! registers or in several narrower ones. Partial sum l adds the matrices l, l + LANES,
+//! l + 2·LANES, …; at the end, the upper half is repeatedly added to the lower half. All processors
+//! with fused multiply-add therefore compute bitwise identical results.
 
 use pulp::Simd;
 
 use super::{Real, vectors_per_group};
 
-/// The partial sums of one quantity, in the H vectors that hold [`Real::LANES`] numbers.
+/// The [`Real::LANES`] partial sums of one quantity, in H vectors.
 #[derive(Clone, Copy)]
 pub(super) struct LaneSums<R: Real, S: Simd, const H: usize>([R::Vector<S>; H]);
 
@@ -19,13 +19,13 @@ impl<R: Real, S: Simd, const H: usize> LaneSums<R, S, H> {
         Self([R::splat(simd, R::zeroed()); H])
     }
 
-    /// Adds x·y, vectors `h` of a group of matrices.
+    /// Adds x·y to vector `h` of the partial sums.
     #[inline(always)]
     pub fn add_product(&mut self, simd: S, h: usize, x: R::Vector<S>, y: R::Vector<S>) {
         self.0[h] = R::mul_add(simd, x, y, self.0[h]);
     }
 
-    /// Adds x, vector `h` of a group of matrices.
+    /// Adds x to vector `h` of the partial sums.
     #[inline(always)]
     pub fn add(&mut self, simd: S, h: usize, x: R::Vector<S>) {
         self.0[h] = R::plus(simd, self.0[h], x);
@@ -38,7 +38,7 @@ impl<R: Real, S: Simd, const H: usize> LaneSums<R, S, H> {
     }
 }
 
-/// Runs code with a constant `$H`, the number of vectors of a group:
+/// Evaluates an expression with a constant `$H`, the number of vectors per group:
 /// `with_vectors_per_group!(R, S, H => …)`.
 macro_rules! with_vectors_per_group {
     ($R:ty, $S:ty, $H:ident => $body:expr) => {
@@ -68,7 +68,7 @@ macro_rules! with_vectors_per_group {
 }
 pub(super) use with_vectors_per_group;
 
-/// Σ x·y over two rows of whole groups.
+/// Σ x·y over two rows.
 #[inline(always)]
 pub(super) fn dot<R: Real, S: Simd>(simd: S, x: &[R::Vector<S>], y: &[R::Vector<S>]) -> f64 {
     assert!(x.len().is_multiple_of(vectors_per_group::<R, S>()));

@@ -1,18 +1,18 @@
-//! Sums along a line, and the update of a block: O(p) and O(p²) per matrix.
+//! Loss sums along a search line, O(p) per matrix, and the update of a block by a step, O(p²).
 
 use super::DiagonalFunction;
 use super::{LANES, Real, dispatch, planes};
 use crate::linalg::Triangle;
 
-/// Along D(α) = D + α·cross + α²·square, the weighted sum over the block of Σ_a log D_aa(α), and
-/// its first two derivatives.
+/// The weighted sum of f(D_aa(α)) over the components and the matrices of a block, and its first
+/// two derivatives, for D(α) = D + α·cross + α²·square. The function f is log d or d².
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinePoint {
-    /// Σ_i w_i Σ_a log Dⁱ_aa(α).
+    /// Σ_i w_i Σ_a f(Dⁱ_aa(α)).
     pub sum: f64,
-    /// Its first derivative in α.
+    /// The first derivative of the sum in α.
     pub first: f64,
-    /// Its second derivative in α.
+    /// The second derivative of the sum in α.
     pub second: f64,
 }
 
@@ -26,16 +26,18 @@ impl std::ops::AddAssign for LinePoint {
 
 const MANTISSA_BITS: u64 = (1 << 52) - 1;
 const BITS_OF_ONE: u64 = 1023 << 52;
-/// Number of mantissas, which are below 2, that multiply without overflow.
+/// Number of mantissas in [1, 2) that can be multiplied without overflow.
 const MAX_MANTISSA_FACTORS: usize = 512;
 
-/// Σ log x for eight running sums at once: the product of the mantissas and the sum of the
-/// exponents are kept apart, so that one logarithm serves for hundreds of numbers.
+/// Running sums Σ log x in [`LANES`] lanes. The product of the mantissas and the sum of the
+/// exponents are accumulated separately, so that one logarithm is computed for hundreds of numbers.
 struct LogSums {
     mantissas: [f64; LANES],
     exponents: [u64; LANES],
+    /// Sum of the biases that `exponents` contain.
     biases: u64,
-    since: usize,
+    /// Number of factors since the mantissas were last normalized.
+    factors: usize,
 }
 
 impl LogSums {
@@ -44,22 +46,22 @@ impl LogSums {
             mantissas: [1.0; LANES],
             exponents: [0; LANES],
             biases: 0,
-            since: 0,
+            factors: 0,
         }
     }
 
-    /// Multiplies positive, normal numbers in.
+    /// Adds the logarithms of positive, normal numbers.
     #[inline(always)]
     fn push(&mut self, values: &[f64; LANES]) {
-        self.since += 1;
+        self.factors += 1;
         self.biases += 1023;
         for l in 0..LANES {
             let bits = values[l].to_bits();
             self.exponents[l] += bits >> 52;
             self.mantissas[l] *= f64::from_bits(bits & MANTISSA_BITS | BITS_OF_ONE);
         }
-        if self.since == MAX_MANTISSA_FACTORS {
-            self.since = 0;
+        if self.factors == MAX_MANTISSA_FACTORS {
+            self.factors = 0;
             self.biases += 1023;
             for l in 0..LANES {
                 let bits = self.mantissas[l].to_bits();
@@ -76,7 +78,7 @@ impl LogSums {
         })
     }
 
-    /// The weighted sum of the eight; neighbors of equal weight share one logarithm.
+    /// The weighted sum over the lanes. Neighboring lanes of equal weight share one logarithm.
     #[inline(always)]
     fn finish_weighted(&self, weights: &[f64; LANES]) -> f64 {
         let mut sum = 0.0;
@@ -99,12 +101,15 @@ impl LogSums {
     }
 }
 
+/// The [`LANES`] numbers of a row from `at` on.
 #[inline(always)]
 fn group<R: Real>(row: &[R], at: usize) -> &[R; LANES] {
-    row[at..].first_chunk().expect("rows are whole groups")
+    row[at..]
+        .first_chunk()
+        .expect("the length of a row is a multiple of LANES")
 }
 
-/// For each matrix, the sum of the logarithms of its column in `rows` (whole rows of `lanes`).
+/// The sums of the logarithms of the columns of `rows`, a row-major matrix with `lanes` columns.
 pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
     assert_eq!(out.len(), lanes);
@@ -122,7 +127,7 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// The weighted sum over a block of what the criterion sums over a diagonal: Σ_a log D_aa or Σ_a D_aa².
+/// The weighted sum over a block of Σ_a log D_aa or Σ_a D_aa², by the criterion.
 pub fn diagonal_sum<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -138,7 +143,7 @@ pub fn diagonal_sum<R: Real>(
     }
 }
 
-/// Σ_i w_i Σ_a (Dⁱ_aa)², `row(a, at)` being the entries (a, a) of eight matrices.
+/// Σ_i w_i Σ_a (Dⁱ_aa)². `row(a, at)` returns the entries (a, a) of a group of matrices.
 #[inline(always)]
 fn diagonal_squares<'a, R: Real>(
     p: usize,
@@ -164,7 +169,7 @@ fn diagonal_squares<'a, R: Real>(
     sums.iter().sum()
 }
 
-/// Σ_i w_i Σ_a log Dⁱ_aa, `row(a, at)` being the entries (a, a) of eight matrices.
+/// Σ_i w_i Σ_a log Dⁱ_aa. `row(a, at)` returns the entries (a, a) of a group of matrices.
 #[inline(always)]
 fn diagonal_logs<'a, R: Real>(
     p: usize,
@@ -192,7 +197,7 @@ fn diagonal_logs<'a, R: Real>(
     sum
 }
 
-/// The block's contribution to the point at α of a line.
+/// The contribution of a block to the sum and derivatives at α.
 pub fn line_point<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -215,7 +220,7 @@ pub fn line_point<R: Real>(
     }
 }
 
-/// The point of [`line_point`] from the p diagonals of D, then of `cross` and of `square`.
+/// Like [`line_point`], from the diagonals of D, followed by those of `cross` and of `square`.
 pub fn line_point_of_diagonals(
     function: DiagonalFunction,
     p: usize,
@@ -233,8 +238,8 @@ pub fn line_point_of_diagonals(
     }
 }
 
-/// The sums of the squares of the quadratics whose three coefficients, for eight matrices, are
-/// `rows(a, at)`.
+/// Sums of the squares of quadratics in α. `rows(a, at)` returns their three coefficients for a
+/// group of matrices.
 #[inline(always)]
 fn squares_along<'a, R: Real>(
     p: usize,
@@ -268,8 +273,8 @@ fn squares_along<'a, R: Real>(
     LinePoint { sum, first, second }
 }
 
-/// The sums of the logarithms of the quadratics whose three coefficients, for eight matrices, are
-/// `rows(a, at)`.
+/// Sums of the logarithms of quadratics in α. `rows(a, at)` returns their three coefficients for a
+/// group of matrices.
 #[inline(always)]
 fn logs_along<'a, R: Real>(
     p: usize,
@@ -317,7 +322,7 @@ fn logs_along<'a, R: Real>(
     sums
 }
 
-/// D ← S (D + α·cross + α²·square) S with S = diag(`scale`): the step and the normalization.
+/// Applies a step and its normalization: D ← S (D + α·cross + α²·square) S with S = diag(`scale`).
 pub fn advance<R: Real>(
     block: &mut [R],
     cross: &[R],
@@ -339,7 +344,7 @@ pub fn advance<R: Real>(
                 for a in 0..scale.len() {
                     for b in 0..=a {
                         let factor = R::rounded(scale[a] * scale[b]);
-                        let (d, (c, s)) = rows.next().expect("one row an entry");
+                        let (d, (c, s)) = rows.next().expect("one row per entry");
                         for ((d, c), s) in d.iter_mut().zip(c).zip(s) {
                             *d = factor * (*d + alpha * (*c + alpha * *s));
                         }

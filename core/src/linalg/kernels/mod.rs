@@ -1,21 +1,21 @@
-//! SIMD kernels over one block of symmetric matrices, entry-major.
+//! SIMD kernels over one block of symmetric matrices in structure-of-arrays layout.
 //!
-//! A block holds `lanes` matrices of size p×p. Its row (a, b), b ≤ a, counted as
-//! [`Triangle`](super::Triangle) does, is the vector of the entries (a, b) of all its matrices, so
-//! that every operation below runs along contiguous memory, whatever p is, and symmetric entries
-//! are stored and computed once. `lanes` is a multiple of [`LANES`], which every vector width
-//! divides: there are no remainder loops. The kernels of an iteration are generic over the
+//! A block holds `lanes` matrices of size p×p. Its row (a, b), b ≤ a, in the order of
+//! [`Triangle`](super::Triangle), holds the entries (a, b) of all its matrices contiguously. Every
+//! kernel therefore runs along contiguous memory for any p, and symmetric entries are stored and
+//! computed once. `lanes` is a multiple of [`LANES`], which is a multiple of every SIMD width, so
+//! that there are no remainder loops. The kernels used in each iteration are generic over the
 //! precision, [`Real`].
 //!
-//! A block of complex (Hermitian) matrices has two planes of such rows, the real parts and, after
-//! them, the imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). The
-//! products of complex matrices are those of real ones twice the size, made of the planes: the
-//! tiles are the same.
+//! A block of complex (Hermitian) matrices has two planes of such rows: the real parts, followed by
+//! the imaginary parts, whose diagonal is zero. Entry (b, a) is the conjugate of (a, b). Products
+//! of complex matrices are computed as products of real matrices of twice the size, with the
+//! register tiles of the real case.
 //!
-//! Kernels are written once, generic over the vector width, and dispatched at run time by pulp.
-//! Accesses inside the innermost loops are unchecked; each safe function asserts, in release builds
-//! too, the lengths that they rely on.
-#![allow(clippy::missing_panics_doc)] // only those assertions
+//! Kernels are generic over the SIMD width and dispatched at run time by pulp. Accesses in the
+//! innermost loops are unchecked; the safe functions assert the required lengths, in release builds
+//! too.
+#![allow(clippy::missing_panics_doc)] // the assertions check internal invariants
 #![allow(unsafe_code)]
 
 mod cholesky;
@@ -63,12 +63,12 @@ use pulp::{Arch, Simd};
 use super::Triangle;
 use real::width;
 
-/// The environment variable that limits the vector instructions: `avx2` disables AVX-512, `none`
-/// all of them and fused multiply-add. Other values have no effect. It serves to compare
+/// Environment variable that limits the SIMD instructions: `avx2` disables AVX-512, `none` disables
+/// all SIMD instructions and fused multiply-add. Other values have no effect. It is used to compare
 /// processors.
 const SIMD_VARIABLE: &str = "CODIAG_SIMD";
 
-/// The widest vector instructions of this processor that `CODIAG_SIMD` allows.
+/// The widest SIMD instruction set of this processor that `CODIAG_SIMD` allows.
 #[inline]
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
@@ -80,10 +80,10 @@ fn arch() -> Arch {
     })
 }
 
-/// Runs plain loops compiled for the widest vectors of this machine.
+/// Runs plain loops compiled for the widest SIMD instruction set of this processor.
 ///
-/// The closure must be `#[inline(always)]`, and is called as the `FnMut` that it is: called as
-/// `FnOnce`, it is wrapped in a function that need not be inlined, and then runs without them.
+/// The closure must be `#[inline(always)]`. It is called as `FnMut`: a call as `FnOnce` would wrap
+/// it in a function that may not be inlined, and would then not use these instructions.
 #[inline(always)]
 pub fn dispatch(loops: impl FnMut()) {
     arch().dispatch(Loops(loops));
@@ -100,13 +100,13 @@ impl<F: FnMut()> pulp::WithSimd for Loops<F> {
     }
 }
 
-/// Numbers of double precision as vectors, with none left over.
+/// Views `f64` numbers as SIMD vectors. The length must be a multiple of the SIMD width.
 #[inline(always)]
 fn vectors<S: Simd>(numbers: &[f64]) -> &[S::f64s] {
     f64::vectors::<S>(numbers)
 }
 
-/// Numbers of double precision as mutable vectors, with none left over.
+/// Mutable version of [`vectors`].
 #[inline(always)]
 fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
     f64::vectors_mut::<S>(numbers)
@@ -115,7 +115,7 @@ fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
 /// Number of planes of a block of p×p matrices: 1 if they are real, 2 if they are complex.
 ///
 /// # Panics
-/// If it has neither.
+/// If the length of the block fits neither.
 fn planes<R: Real>(block: &[R], p: usize, lanes: usize) -> usize {
     let plane = Triangle::new(p).len() * lanes;
     let planes = if block.len() == plane { 1 } else { 2 };
@@ -123,19 +123,22 @@ fn planes<R: Real>(block: &[R], p: usize, lanes: usize) -> usize {
     planes
 }
 
-/// Number of vectors that hold a group of [`Real::LANES`] numbers.
+/// Number of SIMD vectors in a group of [`Real::LANES`] numbers.
 #[inline(always)]
 const fn vectors_per_group<R: Real, S: Simd>() -> usize {
     const { assert!(R::LANES.is_multiple_of(width::<R, S>())) };
     R::LANES / width::<R, S>()
 }
 
-/// Number of vectors of a row of that many lanes.
+/// Number of SIMD vectors in a row of `lanes` numbers.
 #[inline(always)]
 fn vectors_per_row<R: Real, S: Simd>(lanes: usize) -> usize {
-    assert!(lanes.is_multiple_of(R::LANES), "rows are whole groups");
+    assert!(
+        lanes.is_multiple_of(R::LANES),
+        "the length of a row must be a multiple of the number of lanes"
+    );
     lanes / R::LANES * vectors_per_group::<R, S>()
 }
 
-/// Blocks of double precision hold a multiple of this many matrices.
+/// The number of matrices of a double-precision block is padded to a multiple of this number.
 pub const LANES: usize = 8;

@@ -1,4 +1,4 @@
-//! The sums over a block for gradient and Γ.
+//! Sums over a block from which the gradient and Γ follow.
 
 use pulp::{Simd, WithSimd};
 
@@ -7,17 +7,17 @@ use super::lane_sums::{LaneSums, dot, with_vectors_per_group};
 use super::{Real, arch, planes, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
-/// The sums of one pass, all p×p or p, over the matrices seen so far.
+/// The sums for gradient and Γ over the matrices accumulated so far.
 #[derive(Clone, Debug)]
 pub struct MomentSums<T = f64> {
-    /// Σ_i w_i Dⁱ_ab / Dⁱ_aa, off the diagonal.
+    /// Σ_i w_i Dⁱ_ab / Dⁱ_aa off the diagonal; the diagonal is not used.
     pub gradient: Matrix<T>,
     /// Σ_i w_i Dⁱ_bb / Dⁱ_aa.
     pub gamma: Matrix,
 }
 
 impl<T: Scalar> MomentSums<T> {
-    /// The sums over no matrices.
+    /// Sums over no matrices, which are zero.
     pub fn new(p: usize) -> Self {
         Self {
             gradient: Matrix::zeros(p, p),
@@ -25,14 +25,14 @@ impl<T: Scalar> MomentSums<T> {
         }
     }
 
-    /// Begins again, without any matrices.
+    /// Sets all sums to zero.
     pub fn clear(&mut self) {
         self.gradient.as_mut_slice().fill(T::ZERO);
         self.gamma.as_mut_slice().fill(0.0);
     }
 }
 
-/// Adds one block's contribution.
+/// Adds the contribution of one block to the sums.
 pub fn accumulate_moments<T: Scalar, R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -57,7 +57,7 @@ pub fn accumulate_moments<T: Scalar, R: Real>(
     });
 }
 
-/// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
+// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
 #[inline(never)]
 fn run<R: Real>(task: Moments<'_, R>) {
     arch().dispatch(task);
@@ -134,8 +134,7 @@ impl<R: Real> WithSimd for Moments<'_, R> {
     }
 }
 
-/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b over the rows D_ab, u_a, u_b, D_aa and D_bb of
-/// equal length.
+/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b, from the rows D_ab, u_a, u_b, D_aa and D_bb.
 #[inline(always)]
 fn dots_of_pair<R: Real, S: Simd>(
     simd: S,

@@ -1,10 +1,10 @@
-//! Sums over a pair of components of a block, and its transformation.
+//! Sums over a block for one pair of components, and the congruence that transforms the pair.
 
 use super::DiagonalFunction;
 use super::{LANES, dispatch, planes};
 use crate::linalg::{Scalar, Triangle};
 
-/// The four sums over the set that decide the transform of the pair (a, b).
+/// The four sums over the set that determine the transform of the pair (a, b).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairSums<T = f64> {
     /// Σ_i w_i Dⁱ_ab / Dⁱ_aa.
@@ -26,7 +26,7 @@ impl<T: Scalar> std::ops::AddAssign for PairSums<T> {
     }
 }
 
-/// The block's contribution to the sums for the pair (a, b).
+/// The contribution of a block to the sums for the pair (a, b).
 pub fn pair_sums<T: Scalar>(
     function: DiagonalFunction,
     p: usize,
@@ -69,15 +69,15 @@ pub fn pair_sums<T: Scalar>(
     }
 }
 
-/// The sums over the set that decide the Jacobi rotation of the pair (a, b), with h = Dⁱ_aa − Dⁱ_bb
-/// and g = 2Dⁱ_ab.
+/// The sums over the set that determine the Jacobi rotation of the pair (a, b), with
+/// h = Dⁱ_aa − Dⁱ_bb and g = 2Dⁱ_ab.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RotationSums<T = f64> {
     /// Σ_i w_i (h² − (Re g)²).
     pub on: f64,
     /// Σ_i w_i 2hg.
     pub off: T,
-    /// Σ_i w_i g², if g is complex; rotations of real matrices do not depend on it, and it is 0.
+    /// Σ_i w_i g² if g is complex. It is 0 for real matrices, whose rotations do not depend on it.
     pub square: T,
 }
 
@@ -89,7 +89,7 @@ impl<T: Scalar> std::ops::AddAssign for RotationSums<T> {
     }
 }
 
-/// The block's contribution to the sums for a rotation of the pair (a, b).
+/// The contribution of a block to the sums for a rotation of the pair (a, b).
 pub fn rotation_sums<T: Scalar>(
     p: usize,
     block: &[f64],
@@ -133,8 +133,8 @@ pub fn rotation_sums<T: Scalar>(
     }
 }
 
-/// The sum over a block of `terms` of w_i, Dⁱ_aa, Dⁱ_bb and the real and imaginary parts of Dⁱ_ab,
-/// a > b. (For real matrices, the real part is passed twice.)
+/// Σ_i `terms`(w_i, Dⁱ_aa, Dⁱ_bb, Re Dⁱ_ab, Im Dⁱ_ab) over a block, for a > b. The last argument is
+/// unspecified for real matrices.
 #[inline(always)]
 fn sums_of_pair<const N: usize>(
     p: usize,
@@ -156,7 +156,7 @@ fn sums_of_pair<const N: usize>(
     dispatch(
         #[inline(always)]
         || {
-            // A local, so that it stays in registers, unlike captured variables.
+            // Local accumulators stay in registers, unlike captured variables.
             let mut sums = [[0.0; LANES]; N];
             let entries = aa.iter().zip(bb).zip(ab.iter().zip(im));
             for (((aa, bb), (ab, im)), w) in entries.zip(weights) {
@@ -173,7 +173,8 @@ fn sums_of_pair<const N: usize>(
     result.map(|s| s.iter().sum())
 }
 
-/// Applies rows (a, b) ← (c·a + e·b, c·b + f·a) on both sides of every matrix of the block.
+/// Applies (a, b) ← (c·a + e·b, c·b + f·a) to rows a and b, and its conjugate to the columns, of
+/// every matrix of the block.
 pub fn transform_pair<T: Scalar>(
     p: usize,
     block: &mut [f64],
@@ -204,7 +205,7 @@ fn apply<T: Scalar>(
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert!(b < a && a < p);
     let (real, imaginary) = block.split_at_mut(triangle.len() * lanes);
-    // Entries (b, c) come before entries (a, c), since b < a, and up to column b they lie together.
+    // Entries (b, c) come before entries (a, c), since b < a. Up to column b they are contiguous.
     let place = |c: usize| (triangle.index(b, c) * lanes, triangle.index(a, c) * lanes);
     let (first, second) = place(0);
     map_pairs(
@@ -219,10 +220,10 @@ fn apply<T: Scalar>(
         // Entry (c, b) is stored for c > b, and (c, a) for c > a.
         map_pairs([real, imaginary], [first, second], [true, c > a], lanes, &m);
     }
-    // The 2×2 corner [[aa, ab], [ab̄, bb]] is mapped from the left and, conjugated, from the right.
+    // The 2×2 block [[aa, ab], [ab̄, bb]] is mapped from the left and, conjugated, from the right.
     let (row_aa, row_ab) = (triangle.index(a, a) * lanes, triangle.index(a, b) * lanes);
     let row_bb = triangle.index(b, b) * lanes;
-    // Real matrices have no imaginary row; zeros replace it.
+    // Real matrices have no imaginary row; zeros are used instead.
     let imaginary_ab = match T::PLANES {
         1 => &mut [][..],
         _ => groups_mut(&mut imaginary[row_ab..][..lanes]),
@@ -238,7 +239,7 @@ fn apply<T: Scalar>(
         let mut im = imaginary_ab.get(i).copied().unwrap_or_default();
         for l in 0..LANES {
             let entry = T::from_parts(y[l], im[l]);
-            // Columns a and b of the corner, and then its rows.
+            // Columns a and b of the 2×2 block, then its rows.
             let (left_a, right_a) = m(T::from_real(x[l]), entry.conj());
             let (left_b, right_b) = m(entry, T::from_real(z[l]));
             let (new_aa, new_ab) = m(left_a.conj(), left_b.conj());
@@ -253,8 +254,8 @@ fn apply<T: Scalar>(
     }
 }
 
-/// Applies `m` to each of `len` numbers from the second place on and its partner from the first on,
-/// of the real and the imaginary plane; both may be stored as their conjugates.
+/// Applies `m` to `len` pairs of numbers, which begin at offsets `second` and `first` of both
+/// planes. Each offset may refer to entries that are stored as their conjugates.
 #[inline(always)]
 fn map_pairs<T: Scalar>(
     [real, imaginary]: [&mut [f64]; 2],
@@ -267,7 +268,8 @@ fn map_pairs<T: Scalar>(
     let (x, y) = (&mut tail[..len], &mut head[first..][..len]);
     if T::PLANES == 1 {
         for (x, y) in groups_mut(x).iter_mut().zip(groups_mut(y)) {
-            // Whole groups are read, mapped and written, so that aliasing does not prevent vectors.
+            // Groups are copied, mapped and written back, so that aliasing cannot prevent
+            // vectorization.
             let (mut left, mut right) = (*x, *y);
             for l in 0..LANES {
                 let mapped = m(T::from_real(left[l]), T::from_real(right[l]));
@@ -295,18 +297,24 @@ fn map_pairs<T: Scalar>(
     }
 }
 
-/// A row as groups of [`LANES`] numbers: loops of a fixed length vectorize without a remainder.
+/// Views a row as groups of [`LANES`] numbers, so that loops of fixed length vectorize.
 #[inline(always)]
 fn groups(row: &[f64]) -> &[[f64; LANES]] {
     let (groups, rest) = row.as_chunks();
-    assert!(rest.is_empty(), "rows are whole groups");
+    assert!(
+        rest.is_empty(),
+        "the length of a row must be a multiple of the number of lanes"
+    );
     groups
 }
 
-/// A row as mutable groups of [`LANES`] numbers.
+/// Mutable version of [`groups`].
 #[inline(always)]
 fn groups_mut(row: &mut [f64]) -> &mut [[f64; LANES]] {
     let (groups, rest) = row.as_chunks_mut();
-    assert!(rest.is_empty(), "rows are whole groups");
+    assert!(
+        rest.is_empty(),
+        "the length of a row must be a multiple of the number of lanes"
+    );
     groups
 }

@@ -1,4 +1,4 @@
-//! The product of the exact Hessian with a matrix, by a pass over a block.
+//! Hessian-vector products computed from the matrices of a block, without forming the Hessian.
 
 use pulp::{Simd, WithSimd};
 
@@ -9,9 +9,9 @@ use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle, reals_mut};
 
-/// Adds to `sums` the block's contribution to the Hessian's product with `e`, without the
-/// transposition: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v of the
-/// criterion, 2p³ flops per matrix, 8p³ if they are complex.
+/// Adds the contribution of a block to the product of the Hessian with `e`, except for the term
+/// that transposes `e`: Σ_i [ u_ia F_ab + v_ia D_ab Re F_aa ] with F = E D and the weights u and v
+/// of the criterion. This takes 2p³ flops per matrix, 8p³ if they are complex.
 pub fn accumulate_product<T: Scalar>(
     function: DiagonalFunction,
     e: &Matrix<T>,
@@ -43,7 +43,7 @@ pub fn accumulate_product<T: Scalar>(
     });
 }
 
-/// Not generic, so that real and complex matrices share the compiled kernel.
+// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Product<'_>) {
     arch().dispatch(task);
 }
@@ -55,11 +55,12 @@ struct Product<'a> {
     weights: &'a [f64],
     /// Interleaved real and imaginary parts.
     sums: &'a mut [f64],
-    /// u and −v, rows of `lanes` numbers.
+    /// u, one row of `lanes` numbers per component.
     first: &'a mut [f64],
+    /// −v, one row of `lanes` numbers per component.
     second: &'a mut [f64],
-    /// Partial sums of the product, [`LANES`] per number; a row is its real parts, then the
-    /// imaginary ones.
+    /// Partial sums of the product, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     totals: &'a mut [f64],
     half: &'a mut [f64],
 }

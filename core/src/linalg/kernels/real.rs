@@ -1,4 +1,4 @@
-//! The two precisions in which the numbers of a block are kept.
+//! The precisions of blocks, `f64` and `f32`, and their SIMD operations.
 #![allow(unsafe_code)]
 
 use std::ops::{Add, AddAssign, Mul, SubAssign};
@@ -6,26 +6,27 @@ use std::ops::{Add, AddAssign, Mul, SubAssign};
 use bytemuck::Pod;
 use pulp::Simd;
 
-/// A real number of a block: `f64`, or `f32`, of which vectors hold twice as many.
+/// Real number type of a block: `f64` or `f32`.
 pub trait Real:
     Pod + Add<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + Send + Sync
 {
-    /// Blocks hold a multiple of this many matrices, which every vector width divides.
+    /// The number of matrices of a block is padded to a multiple of this number, which is a
+    /// multiple of every SIMD width.
     const LANES: usize;
-    /// A SIMD vector of numbers.
+    /// A SIMD vector of this type.
     type Vector<S: Simd>: Pod;
 
-    /// Rounds a number of double precision.
+    /// Rounds a double-precision number to this type.
     fn rounded(x: f64) -> Self;
     /// Converts to double precision.
     fn widened(self) -> f64;
 
-    /// Numbers as vectors, with none left over.
+    /// Views numbers as SIMD vectors. The length must be a multiple of the SIMD width.
     fn vectors<S: Simd>(numbers: &[Self]) -> &[Self::Vector<S>];
-    /// Numbers as mutable vectors, with none left over.
+    /// Mutable version of [`vectors`](Self::vectors).
     fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [Self::Vector<S>];
 
-    /// A vector of equal numbers.
+    /// A vector with all lanes equal to x.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
     /// x + y.
     fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
@@ -40,14 +41,15 @@ pub trait Real:
         y: Self::Vector<S>,
         z: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors: the upper half is added to the
-    /// lower half until one number is left.
+    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors, by repeatedly adding the upper
+    /// half to the lower half.
     fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
-    /// Subtracts the sum of pair k of neighbors in a vector from number k at `place`; a vector of
-    /// one number subtracts that number.
+    /// Subtracts x[2k] + x[2k + 1] from `place[k]` for each pair of lanes of `x`. If `x` has a
+    /// single lane, subtracts it from `place[0]`.
     ///
     /// # Safety
-    /// `place` must be that of as many numbers as a vector has pairs.
+    /// `place` must be valid for reads and writes of one number per pair of lanes, or of one number
+    /// if there is a single lane.
     unsafe fn subtract_pairs<S: Simd>(x: Self::Vector<S>, place: *mut Self);
 }
 
@@ -59,14 +61,20 @@ macro_rules! operations {
         #[inline(always)]
         fn vectors<S: Simd>(numbers: &[Self]) -> &[S::$vectors] {
             let (vectors, rest) = S::$as_simd(numbers);
-            assert!(rest.is_empty(), "rows are whole vectors");
+            assert!(
+                rest.is_empty(),
+                "the length must be a multiple of the SIMD width"
+            );
             vectors
         }
 
         #[inline(always)]
         fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [S::$vectors] {
             let (vectors, rest) = S::$as_mut_simd(numbers);
-            assert!(rest.is_empty(), "rows are whole vectors");
+            assert!(
+                rest.is_empty(),
+                "the length must be a multiple of the SIMD width"
+            );
             vectors
         }
 
@@ -119,7 +127,7 @@ macro_rules! operations {
             macro_rules! subtract {
                 ($pairs:literal) => {{
                     let x: [[Self; 2]; $pairs] = bytemuck::cast(x);
-                    // SAFETY: the caller promises as many numbers as there are pairs.
+                    // SAFETY: the caller guarantees one number per pair of lanes.
                     let place = unsafe { &mut *place.cast::<[Self; $pairs]>() };
                     for l in 0..$pairs {
                         place[l] -= x[l][0] + x[l][1];
@@ -133,7 +141,7 @@ macro_rules! operations {
                 2 => subtract!(1),
                 _ => {
                     let [x]: [Self; 1] = bytemuck::cast(x);
-                    // SAFETY: the caller promises a number.
+                    // SAFETY: the caller guarantees one number.
                     unsafe { *place -= x };
                 }
             }
@@ -193,7 +201,7 @@ impl Real for f32 {
     }
 }
 
-/// Number of lanes of a vector.
+/// SIMD width: the number of lanes of a vector.
 #[inline(always)]
 pub(super) const fn width<R: Real, S: Simd>() -> usize {
     size_of::<R::Vector<S>>() / size_of::<R>()

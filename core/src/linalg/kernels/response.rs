@@ -1,5 +1,5 @@
-//! Response of the diagonals of a least-squares fit to a change E of A, and the sums from which the
-//! exact Hessian follows: O(p²) per matrix, given the products Cⁱ A.
+//! Directional derivative of the diagonals of a least-squares fit along a change E of A, and the
+//! sums from which the exact Hessian follows: O(p²) per matrix, given the products Cⁱ A.
 
 use pulp::{Simd, WithSimd};
 
@@ -12,7 +12,8 @@ use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch, reals_mut};
 
-/// Writes Aᴴ Cⁱ of a block, p² numbers per matrix, in the order that [`accumulate_response`] reads.
+/// Writes Aᴴ Cⁱ for the matrices of a block, p² numbers per matrix, in the layout that
+/// [`accumulate_response`] reads.
 pub fn fit_products<T: Scalar>(
     components: &Matrix<T>,
     block: &[f64],
@@ -32,7 +33,7 @@ pub fn fit_products<T: Scalar>(
     });
 }
 
-/// Not generic, so that real and complex matrices share the compiled kernel.
+// Not generic, so that real and complex matrices share the compiled kernel.
 fn write_products(task: Products<'_>) {
     arch().dispatch(task);
 }
@@ -66,32 +67,32 @@ impl WithSimd for Products<'_> {
     }
 }
 
-/// The response of a block to a change E of A.
+/// Operands of the response of a block to a change E of A.
 #[derive(Clone, Copy)]
 pub struct ResponseTask<'a, T = f64> {
     /// Eᴴ: the change of one component per row.
     pub change: &'a Matrix<T>,
-    /// The real parts of ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE: half the change of K, entry by
-    /// entry.
+    /// Re ḡ∘(U + Uᴴ), with g = AᴴA and U = AᴴE, which is half the change of K.
     pub coupling: &'a Matrix,
     /// K⁻¹.
     pub inverse: InverseFactors<'a>,
-    /// The Aᴴ Cⁱ written by [`fit_products`].
+    /// The products Aᴴ Cⁱ written by [`fit_products`].
     pub products: &'a [f64],
     /// The weights of the matrices.
     pub weights: &'a [f64],
-    /// The λⁱ.
+    /// The diagonals λⁱ of the fit.
     pub fitted: &'a [f64],
 }
 
-/// Adds one block's contribution, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ) and qⁱ_a = Re e_aᴴ Cⁱ a_a:
-/// row a of the sums' gradient is Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ, and their Γ is Σ_i w_i δλⁱ λⁱᵀ.
+/// Adds the contribution of one block, with δλⁱ = 2K⁻¹(qⁱ − Re(ḡ∘(U + Uᴴ))λⁱ) and
+/// qⁱ_a = Re e_aᴴ Cⁱ a_a: Σ_i w_i δλⁱ_a (Cⁱ a_a)ᴴ to row a of `sums.gradient`, and Σ_i w_i δλⁱ λⁱᵀ
+/// to `sums.gamma`.
 pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut MomentSums<T>) {
     let (p, lanes) = (task.change.rows(), task.weights.len());
     assert_eq!(lanes % LANES, 0);
     assert_eq!(task.change.columns(), p);
     assert_eq!((task.coupling.rows(), task.coupling.columns()), (p, p));
-    assert!(task.inverse.fit(p));
+    assert!(task.inverse.have_size(p));
     assert_eq!(task.products.len(), T::PLANES * p * p * lanes);
     assert_eq!(task.fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
@@ -116,14 +117,14 @@ pub fn accumulate_response<T: Scalar>(task: &ResponseTask<'_, T>, sums: &mut Mom
     });
 }
 
-/// Not generic, so that real and complex matrices share the compiled kernel.
+// Not generic, so that real and complex matrices share the compiled kernel.
 fn run(task: Response<'_>) {
     arch().dispatch(task);
 }
 
 struct Response<'a> {
     planes: usize,
-    /// Coefficients of Eᴴ as right factor of Aᴴ Cⁱ.
+    /// Coefficients of E as right factor of Aᴴ Cⁱ.
     change: &'a [f64],
     coupling: &'a Matrix,
     inverse: InverseFactors<'a>,
@@ -133,12 +134,12 @@ struct Response<'a> {
     /// Interleaved real and imaginary parts.
     gradient: &'a mut [f64],
     gamma: &'a mut Matrix,
-    /// Partial sums of the gradient, [`LANES`] per number; a row is its real parts, then the
-    /// imaginary ones.
+    /// Partial sums of the gradient, [`LANES`] per number. A row consists of its real parts,
+    /// followed by the imaginary parts.
     totals: &'a mut [f64],
-    /// λⁱ of two vectors of matrices.
+    /// λⁱ for two vectors of matrices.
     diagonals: &'a mut [f64],
-    /// The vectors that K⁻¹ is applied to.
+    /// The right-hand sides that K⁻¹ is applied to.
     differences: &'a mut [f64],
     /// w_i δλⁱ_a, row a.
     weighted: &'a mut [f64],
@@ -198,14 +199,14 @@ impl Response<'_> {
                 out[w] = simd.add_f64s(half, half);
             }
         }
-        // The λⁱ are no longer needed.
-        let halfway = self
+        // The memory of the λⁱ is reused as scratch.
+        let operand = self
             .inverse
             .apply_inner::<S, W>(simd, differences, diagonals);
         let weighted = vectors_mut::<S>(self.weighted);
         let totals = vectors_mut::<S>(self.totals);
         for (a, row) in products.chunks_exact(inner * W).enumerate() {
-            let mut scaled = combine::<S, W>(simd, self.inverse.outer.row(a), halfway);
+            let mut scaled = combine::<S, W>(simd, self.inverse.outer.row(a), operand);
             for w in 0..W {
                 scaled[w] = simd.mul_f64s(weights[w], scaled[w]);
             }

@@ -1,7 +1,7 @@
-//! Rotations of many pairs of components at a time, no two of which share a component.
+//! Rounds of the parallel Jacobi method: simultaneous rotations of disjoint pairs of components.
 //!
-//! Every entry is then read and written once for both its components. Numbers are in single
-//! precision, in blocks of sixteen matrices.
+//! Every entry is read and written once per round, although both its row and its column are
+//! rotated. Numbers are in single precision, in blocks of sixteen matrices.
 #![allow(unsafe_code)]
 
 #[cfg(test)]
@@ -13,24 +13,24 @@ use super::lane_sums::{LaneSums, with_vectors_per_group};
 use super::{Real, RotationSums, arch, width};
 use crate::linalg::{Scalar, Triangle};
 
-/// Matrices in a block.
+/// Number of matrices in a block.
 pub const ROUND_LANES: usize = f32::LANES;
 
 /// A pair of components, and its rotation (a, b) ← (c·a + s·b, c·b − s̄·a).
 #[derive(Clone, Copy, Debug)]
 pub struct RotatedPair {
-    /// a.
+    /// The component a, with a > b.
     pub a: usize,
-    /// b, which is less.
+    /// The component b.
     pub b: usize,
-    /// c.
+    /// The cosine c.
     pub cosine: f32,
-    /// The real and the imaginary part of s.
+    /// The real and the imaginary part of the sine s.
     pub sine: [f32; 2],
 }
 
 impl RotatedPair {
-    /// The pair with the identity as its rotation.
+    /// A pair that is not rotated.
     pub fn identity((a, b): (usize, usize)) -> Self {
         Self {
             a,
@@ -45,14 +45,14 @@ impl RotatedPair {
     }
 }
 
-/// The triangle of p×p matrices, and the vectors of an entry and of a plane.
+/// The triangle of p×p matrices, and the number of vectors per entry and per plane.
 #[inline(always)]
 fn layout<S: Simd>(p: usize) -> (Triangle, usize, usize) {
     let (triangle, per_entry) = (Triangle::new(p), ROUND_LANES / width::<f32, S>());
     (triangle, per_entry, triangle.len() * per_entry)
 }
 
-/// The sums that decide the rotations of pairs of components of p×p matrices of equal weight.
+/// The sums that determine the rotations of pairs of components of p×p matrices of equal weight.
 pub fn rotation_sums_of_round<T: Scalar>(
     p: usize,
     blocks: &[f32],
@@ -89,7 +89,7 @@ impl<T: Scalar> WithSimd for Sums<'_, T> {
 }
 
 impl<T: Scalar> Sums<'_, T> {
-    /// The sums of all pairs, where H vectors hold an entry of all matrices of a block.
+    /// Computes the sums of all pairs, with H vectors per entry of a block.
     #[inline(always)]
     fn sums<S: Simd, const H: usize>(self, simd: S) {
         let (triangle, _, plane) = layout::<S>(self.p);
@@ -136,7 +136,7 @@ impl<T: Scalar> Sums<'_, T> {
     }
 }
 
-/// Rotates p/2 disjoint pairs, sorted by a.
+/// Rotates p/2 disjoint pairs, which must be sorted by a.
 pub fn rotate_round(p: usize, planes: usize, blocks: &mut [f32], pairs: &[RotatedPair]) {
     assert_eq!(
         blocks.len() % (planes * Triangle::new(p).len() * ROUND_LANES),
@@ -157,9 +157,9 @@ struct Round<'a, const PLANES: usize> {
     pairs: &'a [RotatedPair],
 }
 
-/// A rotation in vectors.
+/// A rotation whose coefficients fill SIMD vectors.
 #[derive(Clone, Copy)]
-struct Turn<V> {
+struct Rotation<V> {
     cosine: V,
     sine: [V; 2],
 }
@@ -172,7 +172,7 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
         let (triangle, per_entry, plane) = layout::<S>(self.p);
         let blocks = f32::vectors_mut::<S>(self.blocks);
         let row = |a: usize| triangle.index(a, 0);
-        // The indices of the pairs so far that are rotated.
+        // The indices of the previous pairs that are rotated.
         let mut rotated = Vec::with_capacity(self.pairs.len());
         for block in blocks.chunks_exact_mut(PLANES * plane) {
             let block = Block::<S, PLANES> {
@@ -182,13 +182,13 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
             };
             rotated.clear();
             for (k, left) in self.pairs.iter().enumerate() {
-                let (turn, is_identity) = (block.turn(left), left.is_identity());
+                let (rotation, is_identity) = (block.rotation(left), left.is_identity());
                 let [row_a, row_b] = [left.a, left.b].map(row);
-                // Two pairs that are not rotated leave the entries between them unchanged.
+                // If neither pair is rotated, the entries between them do not change.
                 let others = if is_identity { rotated.len() } else { k };
                 for other in 0..others {
                     let right = &self.pairs[if is_identity { rotated[other] } else { other }];
-                    // Pairs are sorted: left.a exceeds both components of the other pair.
+                    // Pairs are sorted, so that left.a exceeds both components of the other pair.
                     let (c, d) = (right.a, right.b);
                     let (below_c, below_d) = (left.b < c, left.b < d);
                     let entries = [
@@ -197,14 +197,14 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
                         if below_c { row(c) + left.b } else { row_b + c },
                         if below_d { row(d) + left.b } else { row_b + d },
                     ];
-                    // Where i < j, entry (j, i) is stored, the conjugate.
+                    // For i < j the stored entry is (j, i), the conjugate.
                     let conjugated = [false, false, below_c, below_d];
-                    let right = block.turn(right);
+                    let right = block.rotation(right);
                     for v in 0..per_entry {
                         let places = entries.map(|entry| entry * per_entry + v);
                         // SAFETY: the components are below p, so the entries are among those of a
                         // plane.
-                        unsafe { block.rotate(turn, right, places, conjugated) };
+                        unsafe { block.rotate(rotation, right, places, conjugated) };
                     }
                 }
                 if !is_identity {
@@ -217,8 +217,8 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
                     ];
                     let corner = corner.map(|entry| entry * per_entry);
                     for v in 0..per_entry {
-                        // SAFETY: as above.
-                        unsafe { block.rotate_corner(turn, corner.map(|entry| entry + v)) };
+                        // SAFETY: a and b are below p, so the entries are among those of a plane.
+                        unsafe { block.rotate_corner(rotation, corner.map(|entry| entry + v)) };
                     }
                 }
             }
@@ -226,34 +226,34 @@ impl<const PLANES: usize> WithSimd for Round<'_, PLANES> {
     }
 }
 
-/// A block as vectors, and the number of vectors of a plane.
+/// A block as SIMD vectors, `plane` per plane.
 struct Block<S: Simd, const PLANES: usize> {
     simd: S,
     numbers: *mut S::f32s,
     plane: usize,
 }
 
-/// A number's real part and, if there are two planes, its imaginary one.
+/// The real part and, if there are two planes, the imaginary part of numbers.
 type Parts<S, const PLANES: usize> = [<S as Simd>::f32s; PLANES];
 
 impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
     #[inline(always)]
-    fn turn(&self, pair: &RotatedPair) -> Turn<S::f32s> {
+    fn rotation(&self, pair: &RotatedPair) -> Rotation<S::f32s> {
         let [re, im] = pair.sine;
-        Turn {
+        Rotation {
             cosine: self.simd.splat_f32s(pair.cosine),
             sine: [self.simd.splat_f32s(re), self.simd.splat_f32s(im)],
         }
     }
 
     /// # Safety
-    /// `at` must be less than the number of vectors of a plane.
+    /// `place` must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn load(&self, place: usize, conjugated: bool) -> Parts<S, PLANES> {
-        // SAFETY: the caller promises a place in each of the planes.
+        // SAFETY: the caller guarantees that `place` is within a plane.
         let mut parts = [unsafe { *self.numbers.add(place) }; PLANES];
         if PLANES == 2 {
-            // SAFETY: as above.
+            // SAFETY: there are two planes, and `place` is within one.
             let im = unsafe { *self.numbers.add(self.plane + place) };
             parts[1] = if conjugated {
                 self.simd.neg_f32s(im)
@@ -265,10 +265,10 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
     }
 
     /// # Safety
-    /// Every index must be less than the number of vectors of a plane.
+    /// `place` must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn store(&self, place: usize, conjugated: bool, parts: Parts<S, PLANES>) {
-        // SAFETY: the caller promises a place in each of the planes.
+        // SAFETY: the caller guarantees that `place` is within a plane.
         unsafe { *self.numbers.add(place) = parts[0] };
         if PLANES == 2 {
             let im = parts[1];
@@ -277,25 +277,25 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
             } else {
                 im
             };
-            // SAFETY: as above.
+            // SAFETY: there are two planes, and `place` is within one.
             unsafe { *self.numbers.add(self.plane + place) = im };
         }
     }
 
-    /// L X Rᴴ for the rotations L and R of two pairs, and the entries X between them, row after
-    /// row.
+    /// Replaces X by L X Rᴴ, for the rotations L and R of two pairs and the four entries X between
+    /// them in row-major order.
     ///
     /// # Safety
-    /// Every index must be less than the number of vectors of a plane.
+    /// Every place must be less than the number of vectors of a plane.
     #[inline(always)]
     unsafe fn rotate(
         &self,
-        left: Turn<S::f32s>,
-        right: Turn<S::f32s>,
+        left: Rotation<S::f32s>,
+        right: Rotation<S::f32s>,
         places: [usize; 4],
         conjugated: [bool; 4],
     ) {
-        // SAFETY: the caller promises the places.
+        // SAFETY: the caller guarantees that the places are within a plane.
         let x = unsafe {
             [
                 self.load(places[0], conjugated[0]),
@@ -304,21 +304,22 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
                 self.load(places[3], conjugated[3]),
             ]
         };
-        let x = self.on_both_sides(left, right, x);
+        let x = self.rotate_two_sided(left, right, x);
         for e in 0..4 {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the places are within a plane.
             unsafe { self.store(places[e], conjugated[e], x[e]) };
         }
     }
 
-    /// L X Lᴴ for the rotation L of one pair and its entries (a, a), (a, b) and (b, b).
+    /// Replaces X by L X Lᴴ, for the rotation L of one pair and its entries (a, a), (a, b) and
+    /// (b, b).
     ///
     /// # Safety
-    /// Every index must be less than the number of vectors of a plane.
+    /// Every place must be less than the number of vectors of a plane.
     #[inline(always)]
-    unsafe fn rotate_corner(&self, turn: Turn<S::f32s>, places: [usize; 3]) {
-        // SAFETY: the caller promises the places. (The diagonal's imaginary parts are zero, and
-        // stay so.)
+    unsafe fn rotate_corner(&self, rotation: Rotation<S::f32s>, places: [usize; 3]) {
+        // SAFETY: the caller guarantees that the places are within a plane. The imaginary parts of
+        // the diagonal remain zero and are not stored.
         unsafe {
             let x = [
                 self.load(places[0], false),
@@ -326,50 +327,51 @@ impl<S: Simd, const PLANES: usize> Block<S, PLANES> {
                 self.load(places[1], true),
                 self.load(places[2], false),
             ];
-            let x = self.on_both_sides(turn, turn, x);
+            let x = self.rotate_two_sided(rotation, rotation, x);
             self.store(places[1], false, x[1]);
             *self.numbers.add(places[0]) = x[0][0];
             *self.numbers.add(places[2]) = x[3][0];
         }
     }
 
+    /// L X Rᴴ.
     #[inline(always)]
-    fn on_both_sides(
+    fn rotate_two_sided(
         &self,
-        left: Turn<S::f32s>,
-        right: Turn<S::f32s>,
+        left: Rotation<S::f32s>,
+        right: Rotation<S::f32s>,
         [x, y, z, w]: [Parts<S, PLANES>; 4],
     ) -> [Parts<S, PLANES>; 4] {
-        let ([x, z], [y, w]) = (self.turned(left, x, z), self.turned(left, y, w));
+        let ([x, z], [y, w]) = (self.rotate_pair(left, x, z), self.rotate_pair(left, y, w));
         let [re, im] = right.sine;
-        let right = Turn {
+        let right = Rotation {
             cosine: right.cosine,
             sine: [re, self.simd.neg_f32s(im)],
         };
-        let ([x, y], [z, w]) = (self.turned(right, x, y), self.turned(right, z, w));
+        let ([x, y], [z, w]) = (self.rotate_pair(right, x, y), self.rotate_pair(right, z, w));
         [x, y, z, w]
     }
 
     /// (c·x + s·y, c·y − s̄·x).
     #[inline(always)]
-    fn turned(
+    fn rotate_pair(
         &self,
-        turn: Turn<S::f32s>,
+        rotation: Rotation<S::f32s>,
         x: Parts<S, PLANES>,
         y: Parts<S, PLANES>,
     ) -> [Parts<S, PLANES>; 2] {
         let simd = self.simd;
-        let (c, [re, im]) = (turn.cosine, turn.sine);
+        let (c, [re, im]) = (rotation.cosine, rotation.sine);
         let (mut left, mut right) = (x, y);
         for k in 0..PLANES {
             left[k] = simd.mul_add_e_f32s(re, y[k], simd.mul_f32s(c, x[k]));
             right[k] = simd.mul_add_e_f32s(simd.neg_f32s(re), x[k], simd.mul_f32s(c, y[k]));
         }
         if PLANES == 2 {
-            let minus = simd.neg_f32s(im);
-            left[0] = simd.mul_add_e_f32s(minus, y[1], left[0]);
+            let minus_im = simd.neg_f32s(im);
+            left[0] = simd.mul_add_e_f32s(minus_im, y[1], left[0]);
             left[1] = simd.mul_add_e_f32s(im, y[0], left[1]);
-            right[0] = simd.mul_add_e_f32s(minus, x[1], right[0]);
+            right[0] = simd.mul_add_e_f32s(minus_im, x[1], right[0]);
             right[1] = simd.mul_add_e_f32s(im, x[0], right[1]);
         }
         [left, right]

@@ -1,4 +1,5 @@
-//! Kernels against plain loops, for sizes that exercise all tiles, with real and complex matrices.
+//! Tests of kernels against plain loops, with real and complex matrices, for sizes that exercise
+//! all tiles.
 
 mod hessian;
 mod line;
@@ -24,13 +25,13 @@ fn place(a: usize, b: usize) -> usize {
     Triangle::new(a.max(b) + 1).index(a, b)
 }
 
-/// A repeatable number in (−1, 1).
+/// A reproducible pseudo-random number in (−1, 1).
 fn number(k: usize) -> f64 {
     let x = (k as f64 * 0.754_877_666 + 0.3).fract() * 731.0;
     2.0 * x.fract() - 1.0
 }
 
-/// A repeatable scalar.
+/// A reproducible pseudo-random scalar.
 fn scalar<T: Scalar>(k: usize) -> T {
     T::from_parts(number(k), number(k + 5000))
 }
@@ -39,7 +40,7 @@ fn square<T: Scalar>(p: usize, seed: usize) -> Matrix<T> {
     Matrix::from_fn(p, p, |a, b| scalar(seed + a * p + b))
 }
 
-/// A block of well-conditioned matrices, and the matrices.
+/// A block of well-conditioned matrices, and the matrices themselves.
 fn block<T: Scalar>(p: usize, lanes: usize) -> (Vec<f64>, Vec<Matrix<T>>) {
     let matrices: Vec<Matrix<T>> = (0..lanes)
         .map(|i| {
@@ -105,10 +106,10 @@ both! {
     moments_agree_with_their_definition => moments,
     hessian_agrees_with_the_formula => hessians,
     pivots_multiply_to_the_determinant => pivots,
-    slope_and_advance_follow_the_quadratics => quadratics,
+    line_point_and_advance_agree_with_congruences => quadratics,
     line_diagonals_agree_with_congruences => line,
-    a_sheared_pair_is_a_congruence => sheared,
-    a_rotated_pair_is_a_congruence => rotated,
+    shear_of_a_pair_agrees_with_congruence => sheared,
+    rotation_of_a_pair_agrees_with_congruence => rotated,
     combinations_and_correlations_are_adjoint => combinations,
 }
 
@@ -137,7 +138,6 @@ fn congruences<T: Scalar>() {
         let (entries, matrices) = block::<T>(p, lanes);
         for rows in [p, 1, p.div_ceil(2)] {
             let transform = Matrix::from_fn(rows, p, |a, b| scalar::<T>(77 + a * p + b));
-            // Overwritten.
             let mut result = vec![f64::NAN; T::PLANES * Triangle::new(rows).len() * lanes];
             let mut cross = vec![f64::NAN; T::PLANES * Triangle::new(p).len() * lanes];
             let task = Congruence {
@@ -149,18 +149,18 @@ fn congruences<T: Scalar>() {
                 cross: (rows == p).then_some(&mut cross[..]),
             };
             congruence(task);
-            let mut first = vec![f64::NAN; result.len()];
-            let of_some = Congruence {
+            let mut partial = vec![f64::NAN; result.len()];
+            let partial_task = Congruence {
                 transform: &transform,
                 input: &entries,
                 lanes,
                 matrices: lanes - 7,
-                square: &mut first,
+                square: &mut partial,
                 cross: None,
             };
-            congruence(of_some);
-            for (row, whole) in first.chunks_exact(lanes).zip(result.chunks_exact(lanes)) {
-                // Vectors without a matrix, if shorter than eight numbers, are not written.
+            congruence(partial_task);
+            for (row, whole) in partial.chunks_exact(lanes).zip(result.chunks_exact(lanes)) {
+                // Vectors without a matrix are not written, unless a vector holds eight numbers.
                 let some = lanes - 7;
                 assert_eq!(row[..some], whole[..some]);
                 let rest = row[some..].iter().zip(&whole[some..]);
@@ -314,7 +314,6 @@ fn line<T: Scalar>() {
                 assert_close(out[(2 * p + a) * lanes + i], square[(a, a)].real());
             }
         }
-        // The sums from ratios differ by the logarithms at α = 0.
         let (mut d, mut cross) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
         let mut square = vec![0.0; entries.len()];
         let congruent =

@@ -1,4 +1,4 @@
-//! The congruence D ↦ M D Mᴴ of every matrix of a block: 3p³ flops each, 12p³ if they are complex.
+//! The congruence D ↦ M D Mᴴ of every matrix of a block: 3p³ flops per matrix, 12p³ if complex.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
@@ -9,23 +9,23 @@ use super::coefficients::{Left, Offsets, right};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
-/// A congruence of one block, and where its results go.
+/// Operands and outputs of the congruence of one block.
 pub struct Congruence<'a, T = f64, R = f64> {
     /// M, r×p.
     pub transform: &'a Matrix<T>,
-    /// The matrices D, p×p, packed.
+    /// The p×p matrices D, packed.
     pub input: &'a [R],
-    /// Number of lanes of a row.
+    /// Number of lanes per row.
     pub lanes: usize,
-    /// Number of lanes that hold matrices; vectors without a matrix are neither read nor written.
+    /// Number of lanes that hold matrices. Vectors without a matrix are neither read nor written.
     pub matrices: usize,
     /// Receives M D Mᴴ, r×r, packed.
     pub square: &'a mut [R],
-    /// Receives M D + (M D)ᴴ, packed, if wanted (M square).
+    /// Receives M D + (M D)ᴴ, packed, if given. M must then be square.
     pub cross: Option<&'a mut [R]>,
 }
 
-/// Scratch of a congruence, in doubles (or pairs of singles): that of a slice two vectors wide.
+/// Scratch length of a congruence in units of `f64`, for a slice that is two vectors wide.
 pub fn congruence_scratch(r: usize, p: usize, planes: usize) -> usize {
     entries_of_scratch(r, p, planes) * 2 * LANES
 }
@@ -51,7 +51,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     let left = Left::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
     let mut scratch = Scratch::of_len(scratch_len);
-    run(Sliced {
+    run(CongruenceTask {
         left,
         right: &right(task.transform),
         input: task.input,
@@ -63,13 +63,13 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     });
 }
 
-/// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
+// Not generic over the scalar, so that real and complex matrices share the compiled kernel.
 #[inline(never)]
-fn run<R: Real>(task: Sliced<'_, R>) {
+fn run<R: Real>(task: CongruenceTask<'_, R>) {
     arch().dispatch(task);
 }
 
-struct Sliced<'a, R: Real> {
+struct CongruenceTask<'a, R: Real> {
     left: Left<'a, R>,
     right: &'a [R],
     input: &'a [R],
@@ -80,11 +80,12 @@ struct Sliced<'a, R: Real> {
     scratch: &'a mut [R],
 }
 
-impl<R: Real> WithSimd for Sliced<'_, R> {
+impl<R: Real> WithSimd for CongruenceTask<'_, R> {
     type Output = ();
 
-    /// Cuts the block into slices two vectors wide: a tile of 6×2 accumulators hides the latency
-    /// of the multiply-adds within 16 registers, and a slice of D stays in the nearest cache.
+    /// Processes the block in slices that are two vectors wide. A tile of 6×2 accumulators hides
+    /// the latency of the multiply-adds within 16 registers, and a slice of D fits into the L1
+    /// cache.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let vectors = self.matrices.div_ceil(width::<R, S>());
@@ -97,25 +98,25 @@ impl<R: Real> WithSimd for Sliced<'_, R> {
     }
 }
 
-/// Real matrices of at least this size are transformed one panel of rows of M D at a time: all of
-/// M D and D would exceed the second level cache, and M the first. Every panel reads all of D, so
-/// D is first copied to contiguous columns, which hardware prefetching recognizes.
+/// Real matrices of at least this size are transformed one panel of rows of M D at a time, since
+/// all of M D and D would exceed the L2 cache, and M the L1 cache. Every panel reads all of D, so D
+/// is first copied to contiguous columns, which enables hardware prefetching.
 const MIN_PANELED_SIZE: usize = 48;
-/// Rows of a panel, few enough to stay in the caches with those of M.
+/// Rows of a panel, which fit into the caches together with the corresponding rows of M.
 const PANEL_ROWS: usize = 24;
 
-/// Numbers of a panel per matrix. The stride of its rows is odd: strides of a power of two would
-/// map the entries of a column to few cache sets.
+/// Size of a panel in numbers per matrix. The row stride is odd, since a power of two would map the
+/// entries of a column to few cache sets.
 fn panel_len(p: usize) -> usize {
     PANEL_ROWS * (p | 1)
 }
 
-impl<R: Real> Sliced<'_, R> {
+impl<R: Real> CongruenceTask<'_, R> {
     #[inline(always)]
     fn slice<S: Simd, const W: usize>(&mut self, simd: S, at: usize) {
         let (planes, r, p) = (self.left.planes(), self.left.rows(), self.left.columns());
         if planes == 1 && p >= MIN_PANELED_SIZE {
-            self.lay_out::<S, W>(at);
+            self.unpack_slice::<S, W>(at);
             for from in (0..r).step_by(PANEL_ROWS) {
                 self.panel::<S, W>(simd, at, from);
             }
@@ -183,50 +184,52 @@ impl<R: Real> Sliced<'_, R> {
     }
 }
 
-impl<R: Real> Sliced<'_, R> {
-    /// Copies all columns of D, W vectors per entry, to the scratch behind the panel.
+impl<R: Real> CongruenceTask<'_, R> {
+    /// Copies D to full storage, W vectors per entry, in the scratch memory behind the panel.
     #[inline(always)]
-    fn lay_out<S: Simd, const W: usize>(&mut self, at: usize) {
+    fn unpack_slice<S: Simd, const W: usize>(&mut self, at: usize) {
         let p = self.left.columns();
         let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(p);
         let input = R::vectors::<S>(self.input);
         assert!(at + W <= stride);
-        let whole = &mut R::vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
-        // In square tiles, so that the rows and columns written to stay in the caches.
-        let squares = (0..p).step_by(LANES);
-        for (from, columns) in squares.flat_map(|a| (0..=a).step_by(LANES).map(move |b| (a, b))) {
+        let unpacked = &mut R::vectors_mut::<S>(self.scratch)[panel_len(p) * W..][..p * p * W];
+        // In square tiles, so that the rows and columns that are written stay in the caches.
+        let tiles = (0..p).step_by(LANES);
+        for (from, columns) in tiles.flat_map(|a| (0..=a).step_by(LANES).map(move |b| (a, b))) {
             for a in from..p.min(from + LANES) {
                 let row = triangle.row(a).start;
                 for b in columns..=a.min(columns + LANES - 1) {
                     let entry = &input[(row + b) * stride + at..][..W];
-                    whole[(a * p + b) * W..][..W].copy_from_slice(entry);
-                    whole[(b * p + a) * W..][..W].copy_from_slice(entry);
+                    unpacked[(a * p + b) * W..][..W].copy_from_slice(entry);
+                    unpacked[(b * p + a) * W..][..W].copy_from_slice(entry);
                 }
             }
         }
     }
 
-    /// The contribution of rows `from..from + PANEL_ROWS` of M D, for W vectors of real matrices.
+    /// Computes rows `from..from + PANEL_ROWS` of M D and their contributions to the outputs, for W
+    /// vectors of real matrices.
     #[inline(always)]
     fn panel<S: Simd, const W: usize>(&mut self, simd: S, at: usize, from: usize) {
         let (r, p) = (self.left.rows(), self.left.columns());
-        let (rows, pitch) = (PANEL_ROWS.min(r - from), p | 1);
+        let (rows, row_stride) = (PANEL_ROWS.min(r - from), p | 1);
         let stride = vectors_per_row::<R, S>(self.lanes);
         let triangle = Triangle::new(r);
-        let (half, whole) = R::vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
-        let half = &mut half[..rows * pitch * W];
+        let (half, unpacked) = R::vectors_mut::<S>(self.scratch).split_at_mut(panel_len(p) * W);
+        let half = &mut half[..rows * row_stride * W];
         assert!(at + W <= stride);
         let mut offsets = Offsets::new(p);
         let offsets = offsets.fill(|k| k * W);
         for c in 0..p {
-            let column = &whole[c * p * W..][..p * W];
+            let column = &unpacked[c * p * W..][..p * W];
             let (coefficients, spacing) = self.left.for_column(c);
             let out = half[c * W..].as_mut_ptr();
             let store = |a: usize, tile: [R::Vector<S>; W]| {
                 for w in 0..W {
-                    // SAFETY: a < rows and c < p ≤ pitch: the W vectors end within those of `half`.
-                    unsafe { *out.add(a * pitch * W + w) = tile[w] };
+                    // SAFETY: a < rows and c < p ≤ row_stride: the W vectors end within those of
+                    // `half`.
+                    unsafe { *out.add(a * row_stride * W + w) = tile[w] };
                 }
             };
             let coefficients = &coefficients[from * spacing..];
@@ -234,12 +237,12 @@ impl<R: Real> Sliced<'_, R> {
             unsafe { rows_times_source(simd, coefficients, spacing, rows, column, offsets, store) };
         }
         if let Some(cross) = &mut self.cross {
-            // The sum's entry (a, c) is that of M D plus its (c, a), of which the smaller row comes
-            // first.
+            // Entry (a, c) of the output is (M D)_ac + (M D)_ca. The term of the smaller row is
+            // computed first.
             let cross = R::vectors_mut::<S>(cross);
             let (half, _) = half.as_chunks::<W>();
             for a in from..from + rows {
-                let row = &half[(a - from) * pitch..][..p];
+                let row = &half[(a - from) * row_stride..][..p];
                 for (c, x) in row.iter().enumerate() {
                     let out = &mut cross[triangle.index(a, c) * stride + at..][..W];
                     for w in 0..W {
@@ -256,7 +259,7 @@ impl<R: Real> Sliced<'_, R> {
         assert_eq!(square.len(), triangle.len() * stride);
         for columns in (0..from + rows).step_by(PANEL_ROWS) {
             for a in columns.max(from)..from + rows {
-                let source = &half[(a - from) * pitch * W..][..p * W];
+                let source = &half[(a - from) * row_stride * W..][..p * W];
                 let place = (triangle.row(a).start + columns) * stride + at;
                 let out = square[place..].as_mut_ptr();
                 let store = |b: usize, tile: [R::Vector<S>; W]| {
@@ -275,8 +278,8 @@ impl<R: Real> Sliced<'_, R> {
     }
 }
 
-/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. If they are complex, row a is the p real
-/// parts and then the p imaginary ones.
+/// half[a, c] = Σ_k M_ak D_kc for W vectors of matrices. For complex matrices, row a consists of
+/// the p real parts followed by the p imaginary parts.
 #[inline(always)]
 pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     simd: S,
@@ -308,11 +311,11 @@ pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     }
 }
 
-/// For each of the first `rows` rows of `coefficients`, which begin `spacing` numbers apart, the
-/// combination Σ_k coefficients[row, k] · source[offsets[k]..][..W], passed to `store`.
+/// Computes Σ_k coefficients[row, k] · source[offsets[k]..][..W] for each of the first `rows` rows
+/// of `coefficients`, which have a stride of `spacing`, and passes the results to `store`.
 ///
 /// # Safety
-/// Each offset must leave room for W vectors in `source`.
+/// For each offset, `offset + W` must be at most the length of `source`.
 #[inline(always)]
 pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     simd: S,
@@ -328,7 +331,7 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     macro_rules! tile {
         ($row:expr, $rows:literal) => {{
             // SAFETY: $row + $rows ≤ rows, and `coefficients` has `rows` rows with a number for
-            // each offset; the caller promises that every offset leaves room for W vectors.
+            // each offset; the caller guarantees W vectors at every offset.
             let tile = unsafe {
                 tile::<S, R, $rows, W>(
                     simd,
@@ -346,10 +349,10 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     }
     let mut row = 0;
     while row < rows {
-        // Tiles of six rows. A last tile of fewer than three would have too few accumulators to
-        // hide the latency of multiply-adds.
+        // Tiles of six rows. The remainder is split such that no tile has fewer than three rows if
+        // possible: fewer accumulators would not hide the latency of the multiply-adds.
         match rows - row {
-            // With one vector per row, twice as many rows make the same number of accumulators.
+            // With one vector per row, twelve rows give the same number of accumulators.
             12.. if W == 1 => tile!(row, 12),
             1 => tile!(row, 1),
             2 => tile!(row, 2),
@@ -361,7 +364,7 @@ pub(super) unsafe fn rows_times_source<S: Simd, R: Real, const W: usize>(
     }
 }
 
-/// A tile of ROWS×W vectors in registers.
+/// Computes a tile of ROWS×W vectors in registers.
 ///
 /// # Safety
 /// `coefficients` must have ROWS rows of `offsets.len()` numbers, `spacing` apart, and `source` W
@@ -378,11 +381,11 @@ unsafe fn tile<S: Simd, R: Real, const ROWS: usize, const W: usize>(
     for (k, &offset) in offsets.iter().enumerate() {
         let mut values = [R::splat(simd, R::zeroed()); W];
         for w in 0..W {
-            // SAFETY: the caller promises W vectors at each offset.
+            // SAFETY: the caller guarantees W vectors at each offset.
             values[w] = unsafe { *source.add(offset + w) };
         }
         for r in 0..ROWS {
-            // SAFETY: r < ROWS, and the caller promises as many rows of a number for each offset.
+            // SAFETY: r < ROWS, and the caller guarantees ROWS rows with a number for each offset.
             let coefficient = R::splat(simd, unsafe { *coefficients.add(r * spacing + k) });
             for w in 0..W {
                 sums[r][w] = R::mul_add(simd, coefficient, values[w], sums[r][w]);

@@ -1,18 +1,19 @@
-//! Matrices as text.
+//! Formats matrices as text.
 
 use std::fmt::{Display, Formatter, Result};
 
 use super::Matrix;
 use crate::linalg::Scalar;
 
-/// Up to this many rows and columns are all shown.
+/// Matrices with at most this many rows or columns are shown in full.
 const MAX_SHOWN_IN_FULL: usize = 10;
-/// Of more rows or columns, this many of the first and of the last are shown.
+/// Number of first and of last rows or columns shown of larger matrices.
 const SHOWN_AT_EACH_END: usize = 4;
 
-/// One line per row, in aligned columns; of more than ten rows or columns, the first and last four.
-/// `{:#}` shows them all. A precision is the number of decimals (4 unless given); exponents are
-/// written where the largest number is below 0.001 or 100,000 and more.
+/// Formats one line per row, in aligned columns. Matrices with more than ten rows or columns are
+/// abbreviated to the first and last four; `{:#}` shows all. The precision is the number of
+/// decimals (default 4). Scientific notation is used if the largest entry is below 0.001, or is
+/// 100,000 or more.
 ///
 /// ```
 /// let m = codiag::Matrix::from_rows(2, 2, vec![1.0, -2.5, 30.0, 0.0]);
@@ -57,7 +58,7 @@ impl<T: Scalar> Display for Matrix<T> {
     }
 }
 
-/// The indices of the rows or columns that are shown; None where some are omitted.
+/// The indices of the rows or columns that are shown, with None in place of the omitted ones.
 fn shown(count: usize, all: bool) -> Vec<Option<usize>> {
     if all || count <= MAX_SHOWN_IN_FULL {
         return (0..count).map(Some).collect();

@@ -1,4 +1,4 @@
-//! Operators: indexing and products.
+//! Indexing and multiplication operators of matrices.
 
 use std::ops::{Index, IndexMut, Mul};
 
@@ -49,7 +49,7 @@ impl<T> IndexMut<(usize, usize)> for Matrix<T> {
 #[cold]
 #[inline(never)]
 fn out_of_range((a, b): (usize, usize), rows: usize, columns: usize) -> ! {
-    panic!("entry ({a}, {b}) of a {rows} x {columns} matrix")
+    panic!("entry ({a}, {b}) is out of range for a {rows} x {columns} matrix")
 }
 
 /// The matrix product, of matrices or references to them.
@@ -64,7 +64,7 @@ fn out_of_range((a, b): (usize, usize), rows: usize, columns: usize) -> ! {
 /// ```
 ///
 /// # Panics
-/// If the left matrix has not as many columns as the right one has rows.
+/// If the number of columns of the left matrix differs from the number of rows of the right one.
 impl<T: Scalar> Mul for &Matrix<T> {
     type Output = Matrix<T>;
 

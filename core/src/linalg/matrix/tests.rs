@@ -1,4 +1,4 @@
-//! What matrices refuse, and how they are written.
+//! Tests of panics, products and formatting.
 
 use super::*;
 use crate::linalg::c64;
@@ -7,7 +7,7 @@ fn example() -> Matrix {
     Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 4.0])
 }
 
-/// The message of the panic in `act`.
+/// The message with which `act` panics.
 fn panic_of<R>(act: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
     let payload = std::panic::catch_unwind(act).err().expect("a panic");
     match payload.downcast::<String>() {
@@ -19,11 +19,11 @@ fn panic_of<R>(act: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
 #[test]
 fn indices_out_of_range_panic() {
     let columns = panic_of(|| example()[(0, 3)]);
-    assert_eq!(columns, "entry (0, 3) of a 2 x 2 matrix");
+    assert_eq!(columns, "entry (0, 3) is out of range for a 2 x 2 matrix");
     let rows = panic_of(|| example()[(2, 0)] = 1.0);
-    assert_eq!(rows, "entry (2, 0) of a 2 x 2 matrix");
-    // A product that wraps around to the first entry.
-    assert!(panic_of(|| example()[(1 << 63, 0)]).contains("of a 2 x 2 matrix"));
+    assert_eq!(rows, "entry (2, 0) is out of range for a 2 x 2 matrix");
+    // The row offset overflows and wraps around to 0.
+    assert!(panic_of(|| example()[(1 << 63, 0)]).contains("for a 2 x 2 matrix"));
     assert!(panic_of(|| example().row(2).len()).contains("row 2"));
     assert!(panic_of(|| Matrix::<f64>::zeros(2, 0).row(2).len()).contains("row 2"));
 }
@@ -31,11 +31,20 @@ fn indices_out_of_range_panic() {
 #[test]
 fn mismatched_shapes_panic() {
     let dot = panic_of(|| example().dot(&Matrix::zeros(1, 4)));
-    assert_eq!(dot, "the inner product of a 2 x 2 and a 1 x 4 matrix");
+    assert_eq!(
+        dot,
+        "shapes do not match: inner product of a 2 x 2 and a 1 x 4 matrix"
+    );
     let scaled = panic_of(|| example().scale_rows(&[1.0]));
-    assert_eq!(scaled, "one factor per row is needed: 1 factors for 2 rows");
+    assert_eq!(
+        scaled,
+        "expected one factor per row, got 1 factors for 2 rows"
+    );
     let product = panic_of(|| example() * Matrix::zeros(3, 2));
-    assert_eq!(product, "the product of a 2 x 2 and a 3 x 2 matrix");
+    assert_eq!(
+        product,
+        "shapes do not match: product of a 2 x 2 and a 3 x 2 matrix"
+    );
     let rows = panic_of(|| Matrix::from_rows(2, 2, vec![0.0; 3]));
     assert_eq!(rows, "a 2 x 2 matrix has 4 entries, not 3");
 }
@@ -50,7 +59,7 @@ fn overflowing_sizes_panic() {
         panic_of(|| Matrix::from_fn(huge, huge, |_, _| 0.0)),
     ] {
         assert!(
-            message.contains("more entries than can be counted"),
+            message.starts_with("the number of entries of a ") && message.ends_with(" overflows"),
             "{message}"
         );
     }

@@ -1,4 +1,4 @@
-//! Scores by the form of a source, and their reasons: its distribution, spectrum and regularity.
+//! Scores by the form of a source (its distribution, spectrum and regularity), with reasons.
 
 use realfft::num_complex::Complex;
 
@@ -6,7 +6,7 @@ use super::thresholds::DETECTION as P;
 use crate::linalg;
 use crate::signals::bands::{Spectrum, Welch, Window};
 
-/// A number as a fraction of another, from 0 (also for NaN) to 1.
+/// `number` divided by `full`, clamped to [0, 1]; 0 for NaN.
 pub(super) fn fraction(number: f64, full: f64) -> f64 {
     if number > 0.0 {
         (number / full).min(1.0)
@@ -34,7 +34,7 @@ impl Moments {
     }
 }
 
-/// The fraction of the power from one frequency to below another.
+/// The fraction of the power at frequencies in [from, to).
 fn band_power(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
     let total: f64 = spectrum.density.iter().sum();
     let bins = spectrum.frequencies.iter().zip(&spectrum.density);
@@ -57,13 +57,10 @@ pub(super) fn blink(moments: &Moments, spectrum: &Spectrum) -> (f64, String) {
     )
 }
 
-pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, String) {
+pub(super) fn heartbeat(source: &[f64], sfreq: f64, moments: &Moments) -> (f64, String) {
     let kurtosis = moments.kurtosis;
-    let Some((regularity, period)) = energy_period(source, rate) else {
-        return (
-            0.0,
-            "its energy does not repeat itself as a heart's does".to_owned(),
-        );
+    let Some((regularity, period)) = energy_period(source, sfreq) else {
+        return (0.0, "its energy is not periodic at a heart rate".to_owned());
     };
     (
         regularity * fraction(kurtosis, P.full_beat_kurtosis),
@@ -75,20 +72,21 @@ pub(super) fn heartbeat(source: &[f64], rate: f64, moments: &Moments) -> (f64, S
     )
 }
 
-/// The highest peak of the autocorrelation of the energy of a signal's changes, relative to the
-/// trough before it, and its lag in seconds, within the range of heart rates.
-fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
-    let bin = ((P.energy_bin_s * rate) as usize).max(1);
+/// Finds the highest peak, relative to the minimum before it, of the autocorrelation of the energy
+/// of the signal's differences, at lags in the range of heart rates. Returns its height and its lag
+/// in seconds.
+fn energy_period(signal: &[f64], sfreq: f64) -> Option<(f64, f64)> {
+    let bin = ((P.energy_bin_s * sfreq) as usize).max(1);
     let changes: Vec<f64> = signal.windows(2).map(|x| (x[1] - x[0]).powi(2)).collect();
     let fine: Vec<f64> = changes.chunks_exact(bin).map(linalg::sum).collect();
-    // Over three bins, to tolerate slightly irregular beats.
+    // Sums over three bins tolerate slightly irregular beats.
     let mut energy: Vec<f64> = fine
         .windows(3)
         .map(|x| x.iter().sum::<f64>().sqrt())
         .collect();
     let mean = linalg::sum(&energy) / energy.len() as f64;
     energy.iter_mut().for_each(|e| *e -= mean);
-    let bins = |seconds: f64| (seconds * rate / bin as f64) as usize;
+    let bins = |seconds: f64| (seconds * sfreq / bin as f64) as usize;
     let first = bins(60.0 / P.max_heart_rate_bpm).max(1);
     let last = bins(60.0 / P.min_heart_rate_bpm);
     if energy.len() < 3 * last {
@@ -99,20 +97,21 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         let pairs = energy.len() - lag;
         linalg::dot(&energy[..pairs], &energy[lag..]) / total * energy.len() as f64 / pairs as f64
     };
-    // Slowly varying energy is correlated at all lags: a beat must rise from a trough.
+    // Slowly varying energy is correlated at all lags, so that peaks are measured from the minimum
+    // at shorter lags.
     let correlations: Vec<f64> = (first / 3..=last + 1).map(at).collect();
-    let mut trough = f64::INFINITY;
+    let mut minimum = f64::INFINITY;
     let mut peaks: Vec<(f64, usize)> = Vec::new();
     for (k, w) in correlations.windows(3).enumerate() {
-        trough = trough.min(w[0]);
+        minimum = minimum.min(w[0]);
         let lag = first / 3 + k + 1;
         if lag >= first && w[1] > w[0] && w[1] >= w[2] {
-            peaks.push((w[1] - trough, lag));
+            peaks.push((w[1] - minimum, lag));
         }
     }
     let highest = peaks.iter().fold(0.0_f64, |m, peak| m.max(peak.0));
     let best = peaks.iter().find(|peak| peak.0 == highest)?.1;
-    // Energy is also periodic with two and three periods, which may have higher peaks by chance.
+    // Multiples of the period may have higher peaks by chance; a shorter period is preferred.
     let period = [3, 2].into_iter().find_map(|beats| {
         let tolerance = beats.max(best / P.period_tolerance_divisor);
         let near = |lag: usize| (beats * lag).abs_diff(best) <= tolerance;
@@ -121,15 +120,15 @@ fn energy_period(signal: &[f64], rate: f64) -> Option<(f64, f64)> {
         shorter.map(|peak| peak.1)
     });
     let period = refined(&correlations, period.unwrap_or(best) - first / 3) + (first / 3) as f64;
-    Some((highest, period * bin as f64 / rate))
+    Some((highest, period * bin as f64 / sfreq))
 }
 
-/// The position of a peak, by the parabola through it and its neighbors.
+/// The position of a peak by parabolic interpolation.
 fn refined(values: &[f64], at: usize) -> f64 {
     let (before, here, after) = (values[at - 1], values[at], values[at + 1]);
-    let bend = before - 2.0 * here + after;
-    let shift = if bend < 0.0 {
-        0.5 * (before - after) / bend
+    let curvature = before - 2.0 * here + after;
+    let shift = if curvature < 0.0 {
+        0.5 * (before - after) / curvature
     } else {
         0.0
     };
@@ -143,12 +142,12 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     let lines = P.mains_hz.into_iter().filter(below_nyquist);
     let found = lines.map(|line| {
         let harmonics = (1..=P.mains_harmonics).map(|h| line * f64::from(h));
-        // The upper end is included, in spite of rounding.
+        // The factor includes the upper end in spite of rounding.
         let powers = harmonics.filter(below_nyquist);
         let power: f64 = powers
             .map(|f| band_power(spectrum, f - half, f + 1.001 * half))
             .sum();
-        // The density at the line against the median of the densities around it.
+        // Prominence is the density at the line divided by the median density around it.
         let (near, far) = P.line_surroundings_hz;
         let densities = |from: f64, to: f64| {
             let bins = spectrum.frequencies.iter().zip(&spectrum.density);
@@ -164,7 +163,7 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     let Some((line, power, prominence)) = found.max_by(|x, y| x.2.total_cmp(&y.2)) else {
         return (
             0.0,
-            "there is nothing as fast as the mains in it".to_owned(),
+            "its sampling frequency is too low to detect line noise".to_owned(),
         );
     };
     (
@@ -182,13 +181,16 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     )
 }
 
-pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, String) {
+pub(super) fn muscle(source: &[f64], sfreq: f64, spectrum: &Spectrum) -> (f64, String) {
     let nyquist = spectrum.frequencies.last().copied().unwrap_or(0.0);
     if nyquist < P.min_muscle_bandwidth * P.min_muscle_hz {
-        return (0.0, "there is nothing as fast as muscles in it".to_owned());
+        return (
+            0.0,
+            "its sampling frequency is too low to detect muscles".to_owned(),
+        );
     }
     let fast = band_power(spectrum, P.min_muscle_hz, f64::INFINITY);
-    let variation = fast_variation(source, rate);
+    let variation = fast_variation(source, sfreq);
     (
         fast * fraction(variation, P.full_muscle_variation),
         format!(
@@ -201,11 +203,12 @@ pub(super) fn muscle(source: &[f64], rate: f64, spectrum: &Spectrum) -> (f64, St
     )
 }
 
-/// The standard deviation of high-frequency power over windows of a second, divided by its mean.
-fn fast_variation(source: &[f64], rate: f64) -> f64 {
-    let welch = Welch::new((rate as usize).max(2), Window::Hann, 0.5, true);
+/// The standard deviation of the high-frequency power over windows of one second, divided by its
+/// mean.
+fn fast_variation(source: &[f64], sfreq: f64) -> f64 {
+    let welch = Welch::new((sfreq as usize).max(2), Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();
-    let first = (P.min_muscle_hz / rate * welch.length as f64).ceil() as usize;
+    let first = (P.min_muscle_hz / sfreq * welch.length as f64).ceil() as usize;
     let powers: Vec<f64> = welch
         .starts(&(0..source.len()))
         .map(|start| {

@@ -1,11 +1,12 @@
-//! Kuiper's test of the uniform distribution of phases.
+//! Kuiper's test for a uniform distribution of phases.
 //!
-//! At heartbeats, a source of the heart has always one phase, and others any phase (Dammers et al.
-//! 2008). Kuiper's statistic V = D⁺ + D⁻ is the sum of the largest deviations of the distribution
-//! of the phases above and below the uniform one. Unlike Kolmogorov & Smirnov's it does not depend
-//! on where the circle is cut.
+//! At the heartbeats of a reference channel, a source of the heart always has the same phase, and
+//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic V = D⁺
+//! + D⁻ is the sum of the largest deviations of the distribution function above and below that of
+//! the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on the
+//! origin of the circle.
 
-/// V of phases in turns, from 0 to below 1, which are sorted.
+/// The statistic V of phases in [0, 1), in units of a full circle. Sorts the phases.
 pub fn statistic(phases: &mut [f64]) -> f64 {
     phases.sort_by(f64::total_cmp);
     let n = phases.len() as f64;
@@ -17,7 +18,7 @@ pub fn statistic(phases: &mut [f64]) -> f64 {
     above + below
 }
 
-/// The probability that V of n uniform phases is at least this large (Stephens 1970).
+/// The probability that the statistic of n uniform phases is at least v (Stephens 1970).
 fn exceedance(v: f64, n: usize) -> f64 {
     let root = (n as f64).sqrt();
     let lambda = (root + 0.155 + 0.24 / root) * v;
@@ -34,7 +35,7 @@ fn exceedance(v: f64, n: usize) -> f64 {
         .clamp(0.0, 1.0)
 }
 
-/// The value that V of n uniform phases exceeds with this probability.
+/// The value that the statistic of n uniform phases exceeds with the given probability.
 pub fn critical_value(probability: f64, n: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..50 {
@@ -53,20 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistic_does_not_depend_on_where_the_circle_is_cut() {
+    fn statistic_is_invariant_to_the_origin_of_the_circle() {
         let phases = [0.1, 0.15, 0.2, 0.25, 0.4, 0.9];
-        let turned = |by: f64| statistic(&mut phases.map(|x| (x + by) % 1.0));
+        let shifted = |by: f64| statistic(&mut phases.map(|x| (x + by) % 1.0));
         for by in [0.05, 0.3, 0.77] {
-            assert!((turned(by) - turned(0.0)).abs() < 1e-12);
+            assert!((shifted(by) - shifted(0.0)).abs() < 1e-12);
         }
         assert!((statistic(&mut [0.5; 10]) - 1.0).abs() < 1e-12);
         let mut even: Vec<f64> = (0..100).map(|k| f64::from(k) / 100.0).collect();
         assert!(statistic(&mut even) < 0.011);
     }
 
-    /// Probabilities with which V (√n + 0.155 + 0.24/√n) exceeds these values, by Stephens (1970).
+    /// Uses the probabilities with which V (√n + 0.155 + 0.24/√n) exceeds these values, by Stephens
+    /// (1970).
     #[test]
-    fn probabilities_are_those_of_stephens() {
+    fn probabilities_agree_with_published_tables() {
         for (probability, lambda) in [(0.15, 1.537), (0.1, 1.620), (0.05, 1.747), (0.01, 2.001)] {
             for n in [10_usize, 100, 1000] {
                 let root = (n as f64).sqrt();

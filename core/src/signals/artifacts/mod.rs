@@ -1,7 +1,7 @@
-//! Artifact detection: which sources look like blinks, heartbeats, line noise or muscles, and why.
+//! Detection of sources that look like blinks, heartbeats, line noise or muscles.
 //!
-//! Heuristics for one source at a time, each with a score and a reason. They suggest sources to
-//! look at, and do not replace a decision.
+//! Each heuristic computes a score with a reason for a single source. The results are suggestions;
+//! inspect the sources before you remove them.
 
 mod filter;
 mod forms;
@@ -12,22 +12,22 @@ mod thresholds;
 pub use thresholds::Thresholds;
 
 use self::forms::{Moments, blink, fraction, heartbeat, line_noise, muscle};
-use self::references::Prepared;
+use self::references::Reference;
 use self::thresholds::DETECTION;
 use super::spectrum;
 use crate::linalg;
 
-/// Kinds of artifacts.
+/// Kind of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArtifactKind {
-    /// The eyes: rare, slow, one-sided bumps.
+    /// Eye blinks: rare, slow, one-sided deflections.
     Blink,
-    /// The heart: sharp peaks, about one per second.
+    /// Heartbeats: sharp peaks, about one per second.
     Heartbeat,
-    /// Mains interference: a line at 50 or 60 Hz, and its harmonics.
+    /// Mains interference: a spectral line at 50 or 60 Hz and its harmonics.
     LineNoise,
-    /// Muscles: bursts of high frequencies.
+    /// Muscle activity: bursts of high frequencies.
     Muscle,
 }
 
@@ -46,15 +46,16 @@ impl ArtifactKind {
     }
 }
 
-/// The evidence for a score.
+/// Evidence on which a score is based.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
     /// The form of the source: its spectrum, distribution and regularity.
     Form,
-    /// The correlation with the reference channel of this name around its peaks.
+    /// The correlation with a reference channel around its peaks. Contains the name of the channel.
     Correlation(String),
-    /// The concentration of the source's phases at the beats of the reference channel of this name.
+    /// The concentration of the phases of the source at the heartbeats of a reference channel.
+    /// Contains the name of the channel.
     Phase(String),
 }
 
@@ -68,89 +69,94 @@ impl Evidence {
     }
 }
 
-/// An artifact that a source looks like, with its score. See [`find_artifacts()`] for an example.
+/// A possible artifact in a source, with its score. See [`find_artifacts()`] for an example.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Artifact {
     /// The kind of artifact.
     pub kind: ArtifactKind,
-    /// From 0 to 1: the correlation, fraction of power or regularity given in the reason, reduced
-    /// if other properties of the kind are missing.
+    /// Score from 0 to 1: the correlation, fraction of power or regularity stated in the reason,
+    /// reduced if other properties of this kind of artifact are missing.
     pub score: f64,
-    /// The evidence for the score.
+    /// Evidence on which the score is based.
     pub evidence: Evidence,
     /// A sentence that explains the score.
     pub reason: String,
 }
 
-/// A reference channel that records an artifact itself: an electrooculogram or electrocardiogram.
-/// If there is none, use an electrode above the eyes (Fp1, Fp2) for blinks, and for beats a source
-/// of other channels that is certainly the heart.
+/// A reference channel that records an artifact, such as an electrooculogram or electrocardiogram.
+/// If there is none, use an electrode above the eyes (Fp1, Fp2) for blinks, and a source that is
+/// certainly the heart, separated from other channels, for heartbeats.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReferenceChannel<'a> {
     /// Name of the channel, used in reasons.
     pub name: &'a str,
-    /// The artifact it records.
+    /// Kind of artifact that the channel records.
     pub kind: ArtifactKind,
-    /// Its samples, as many as those of the source.
+    /// Samples of the channel. Their number must be that of the sources.
     pub signal: &'a [f64],
 }
 
 impl<'a> ReferenceChannel<'a> {
-    /// A channel of this name that records artifacts of one kind.
+    /// A reference channel with a name that records one kind of artifact.
     pub fn new(name: &'a str, kind: ArtifactKind, signal: &'a [f64]) -> Self {
         Self { name, kind, signal }
     }
 }
 
-/// Scores sources: for every kind of artifact by their form, and by each reference channel.
+/// Scores sources by their form, for every kind of artifact, and by each reference channel.
 ///
 /// ```
 /// use codiag::signals::{ArtifactKind, ArtifactDetector, ReferenceChannel, simulate};
-/// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, made.sources.row(0));
-/// let detector = ArtifactDetector::new(made.rate, &[eye]);
+/// let simulated = simulate::eeg_with_blinks(4, 4, 60.0, 0);
+/// let eye = ReferenceChannel::new("EOG", ArtifactKind::Blink, simulated.sources.row(0));
+/// let detector = ArtifactDetector::new(simulated.sfreq, &[eye]);
 /// for k in 0..4 {
-///     let scores = detector.scores(made.sources.row(k)); // four by form, one by the reference
+///     // Four scores by form and one by the reference channel.
+///     let scores = detector.scores(simulated.sources.row(k));
 ///     assert_eq!(scores.len(), 5);
 ///     assert_eq!(scores[4].score > 0.9, k == 0);
 /// }
 /// ```
 pub struct ArtifactDetector {
-    rate: f64,
-    references: Vec<Prepared>,
+    sfreq: f64,
+    references: Vec<Reference>,
 }
 
 impl ArtifactDetector {
-    /// A detector for sources of `rate` samples per second. References without signal are ignored.
-    pub fn new(rate: f64, references: &[ReferenceChannel<'_>]) -> Self {
-        let usable = rate.is_finite() && rate > 0.0;
-        let prepared = references.iter().filter(|_| usable);
+    /// A detector for sources with sampling frequency `sfreq` in hertz. Reference channels that are
+    /// zero in their frequency band are ignored.
+    pub fn new(sfreq: f64, references: &[ReferenceChannel<'_>]) -> Self {
+        let usable = sfreq.is_finite() && sfreq > 0.0;
+        let references = references.iter().filter(|_| usable);
         Self {
-            rate,
-            references: prepared.filter_map(|r| Prepared::new(r, rate)).collect(),
+            sfreq,
+            references: references
+                .filter_map(|r| Reference::new(r, sfreq))
+                .collect(),
         }
     }
 
-    /// One score per kind by form, in the order of [`ArtifactKind::ALL`], then those of each
-    /// reference channel. None for a source that is zero, not finite, or shorter than two seconds.
+    /// Scores by form for every kind, in the order of [`ArtifactKind::ALL`], followed by the scores
+    /// of each reference channel. Empty for a source that is zero, not finite, or shorter than two
+    /// seconds.
     pub fn scores(&self, source: &[f64]) -> Vec<Artifact> {
-        let rate = self.rate;
-        let long_enough = source.len() as f64 >= DETECTION.min_duration_s * rate;
-        let usable = rate.is_finite() && rate > 0.0 && long_enough;
+        let sfreq = self.sfreq;
+        let long_enough = source.len() as f64 >= DETECTION.min_duration_s * sfreq;
+        let usable = sfreq.is_finite() && sfreq > 0.0 && long_enough;
         let power = linalg::dot(source, source);
         if !(usable && power.is_finite() && power > 0.0) {
             return Vec::new();
         }
-        let window = (DETECTION.spectrum_window_s * rate) as usize;
-        let spectrum = spectrum(source, rate, window);
+        let window = (DETECTION.spectrum_window_s * sfreq) as usize;
+        let spectrum = spectrum(source, sfreq, window);
         let moments = Moments::of(source);
         let by_form = [
             blink(&moments, &spectrum),
-            heartbeat(source, rate, &moments),
+            heartbeat(source, sfreq, &moments),
             line_noise(&spectrum),
-            muscle(source, rate, &spectrum),
+            muscle(source, sfreq, &spectrum),
         ];
         let by_form = ArtifactKind::ALL.into_iter().zip(by_form);
         let scores = by_form.map(|(kind, (score, reason))| Artifact {
@@ -160,25 +166,25 @@ impl ArtifactDetector {
             reason,
         });
         let mut scores: Vec<Artifact> = scores.collect();
-        scores.extend(self.references.iter().flat_map(|r| r.compare(source)));
+        scores.extend(self.references.iter().flat_map(|r| r.scores(source)));
         scores
     }
 }
 
-/// The artifacts that a source looks like, the highest score first: the scores of a [`ArtifactDetector`]
-/// that reach the default [`Thresholds`].
+/// Lists the artifacts that a source looks like, in descending order of their scores: the scores of
+/// [`ArtifactDetector`] that reach the default [`Thresholds`].
 ///
 /// ```
 /// use codiag::signals::{ArtifactKind, find_artifacts};
 /// let hum: Vec<f64> = (0..5000).map(|t| (0.2 * std::f64::consts::PI * t as f64).sin()).collect();
-/// let found = find_artifacts(&hum, 500.0, &[]); // 50 Hz
-/// assert_eq!(found[0].kind, ArtifactKind::LineNoise);
-/// println!("{}", found[0].reason); // 100 % of its power lies at 50 Hz …
+/// let artifacts = find_artifacts(&hum, 500.0, &[]); // 50 Hz
+/// assert_eq!(artifacts[0].kind, ArtifactKind::LineNoise);
+/// println!("{}", artifacts[0].reason); // 100 % of its power lies at 50 Hz …
 /// ```
 pub fn find_artifacts(
     source: &[f64],
-    rate: f64,
+    sfreq: f64,
     references: &[ReferenceChannel<'_>],
 ) -> Vec<Artifact> {
-    Thresholds::default().flagged(&ArtifactDetector::new(rate, references).scores(source))
+    Thresholds::default().flagged(&ArtifactDetector::new(sfreq, references).scores(source))
 }

@@ -1,32 +1,34 @@
-//! All numbers by which artifacts are detected.
+//! Thresholds and parameters of artifact detection.
 
 use super::{Artifact, ArtifactKind, Evidence};
 use crate::setters::setters;
 
-/// Scores from which on a source is flagged as an artifact.
+/// Minimum scores at which a source is flagged as an artifact.
 ///
 /// ```
 /// use codiag::signals::{ArtifactDetector, Thresholds, simulate};
-/// let made = simulate::eeg_with_blinks(4, 4, 60.0, 0);
-/// let scores = ArtifactDetector::new(made.rate, &[]).scores(made.sources.row(0));
+/// let simulated = simulate::eeg_with_blinks(4, 4, 60.0, 0);
+/// let scores = ArtifactDetector::new(simulated.sfreq, &[]).scores(simulated.sources.row(0));
 /// assert_eq!(Thresholds::default().flagged(&scores).len(), 1);
 /// assert_eq!(Thresholds::default().blink(1.0).flagged(&scores).len(), 0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Thresholds {
-    /// Blinks by their form: the fraction of power below 8 Hz, reduced if the source is not peaked
-    /// and one-sided.
+    /// Blinks by their form: fraction of the power below 8 Hz, reduced if the source is not peaked
+    /// and one-sided (default 0.7).
     pub blink: f64,
-    /// Heartbeats by their form: the peak of the energy's autocorrelation one beat apart.
+    /// Heartbeats by their form: peak of the autocorrelation of the energy at the interval between
+    /// beats (default 0.3).
     pub heartbeat: f64,
-    /// Line noise: the fraction of power at the mains frequency and its harmonics.
+    /// Line noise: fraction of the power at the mains frequency and its harmonics (default 0.2).
     pub line_noise: f64,
-    /// Muscles: the fraction of power above 30 Hz, reduced if it does not vary.
+    /// Muscles: fraction of the power above 30 Hz, reduced if it does not vary (default 0.6).
     pub muscle: f64,
-    /// The correlation with a reference channel.
+    /// Correlation with a reference channel (default 0.4).
     pub correlation: f64,
-    /// The concentration of phases at the beats of a reference channel, from 0 (chance) to 1.
+    /// Concentration of the phases at the heartbeats of a reference channel, from 0 (chance) to 1
+    /// (default 0.2).
     pub phase: f64,
 }
 
@@ -53,7 +55,7 @@ setters!(Thresholds {
 });
 
 impl Thresholds {
-    /// The threshold of a score.
+    /// The threshold that applies to a score.
     pub fn of(&self, artifact: &Artifact) -> f64 {
         match (&artifact.evidence, artifact.kind) {
             (Evidence::Correlation(_), _) => self.correlation,
@@ -65,15 +67,15 @@ impl Thresholds {
         }
     }
 
-    /// The artifacts of a source with these scores, the highest score first, each kind once. The
-    /// form of the source is not used for a kind with a reference channel, and heartbeats or line
-    /// noise are not flagged as muscles too.
+    /// The scores that reach their thresholds, at most one per kind, in descending order. For a
+    /// kind with a reference channel, the score by form is not used. Heartbeats and line noise are
+    /// not also flagged as muscles.
     pub fn flagged(&self, scores: &[Artifact]) -> Vec<Artifact> {
         let likeliest = |kind: ArtifactKind| {
-            let own = || scores.iter().filter(move |score| score.kind == kind);
-            let referred = own().any(|score| score.evidence != Evidence::Form);
-            own()
-                .filter(|score| !referred || score.evidence != Evidence::Form)
+            let of_kind = || scores.iter().filter(move |score| score.kind == kind);
+            let has_reference = of_kind().any(|score| score.evidence != Evidence::Form);
+            of_kind()
+                .filter(|score| !has_reference || score.evidence != Evidence::Form)
                 .filter(|score| score.score >= self.of(score))
                 .max_by(|x, y| x.score.total_cmp(&y.score))
         };
@@ -91,15 +93,15 @@ impl Thresholds {
     }
 }
 
-/// Defines the struct of all parameters and its default, with values beside their documentation.
+/// Defines the struct of all parameters and its constant, with values next to their documentation.
 macro_rules! parameters {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr,)*) => {
-        /// The numbers from which scores are computed.
+        /// Parameters of the scores.
         pub(super) struct DetectionParameters {
             $($(#[$doc])* pub $name: $type,)*
         }
 
-        /// The values that are used.
+        /// The parameters of all scores.
         pub(super) const DETECTION: DetectionParameters = DetectionParameters {
             $($name: $value,)*
         };
@@ -107,81 +109,81 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// Shortest source that is scored.
+    /// Minimum length of a source.
     min_duration_s: f64 = 2.0,
-    /// Length of the windows of a source's spectrum.
+    /// Length of the windows of the spectrum of a source.
     spectrum_window_s: f64 = 2.0,
-    /// Window whose mean is subtracted from a signal before it is filtered.
+    /// Length of the moving average that is subtracted from a signal before it is filtered.
     drift_window_s: f64 = 1.0,
-    /// Width of the edge of a filter's band, as a fraction of the frequency of the edge.
+    /// Width of the transition bands of filters, as a fraction of the cutoff frequency.
     filter_edge: f64 = 0.25,
 
     /// Frequency below which blinks have most of their power.
     max_blink_hz: f64 = 8.0,
-    /// Excess kurtosis from which on a blink has its full score.
+    /// Excess kurtosis at which a blink reaches its full score.
     full_blink_kurtosis: f64 = 4.0,
-    /// Skewness from which on a blink has its full score.
+    /// Skewness at which a blink reaches its full score.
     full_blink_skewness: f64 = 1.0,
 
-    /// Slowest heart rate in beats per minute.
+    /// Lowest heart rate in beats per minute.
     min_heart_rate_bpm: f64 = 40.0,
-    /// Fastest heart rate in beats per minute.
+    /// Highest heart rate in beats per minute.
     max_heart_rate_bpm: f64 = 200.0,
-    /// Excess kurtosis from which on a heartbeat has its full score.
+    /// Excess kurtosis at which a heartbeat reaches its full score.
     full_beat_kurtosis: f64 = 2.0,
-    /// Bin width of the energy whose autocorrelation shows heartbeats.
+    /// Bin width of the energy for its autocorrelation.
     energy_bin_s: f64 = 0.02,
-    /// Relative height from which on a peak at ½ or ⅓ of the best period replaces the best one.
+    /// Minimum relative height at which a peak at ½ or ⅓ of the best period replaces the best one.
     min_shorter_period_height: f64 = 0.5,
-    /// Largest deviation of a period from a multiple of a shorter one: the period divided by this.
+    /// Tolerance of a multiple of a shorter period: the period divided by this number.
     period_tolerance_divisor: usize = 16,
 
     /// Frequencies of the mains.
     mains_hz: [f64; 2] = [50.0, 60.0],
-    /// Number of harmonics of the mains, the mains frequency included.
+    /// Number of harmonics of the mains, including the mains frequency.
     mains_harmonics: i32 = 5,
-    /// Half the width of a line.
+    /// Half-width of a spectral line.
     line_half_width_hz: f64 = 1.0,
-    /// Distances from a line at which the spectrum around it is measured.
+    /// Range of distances from a line in which the surrounding spectrum is measured.
     line_surroundings_hz: (f64, f64) = (2.0, 8.0),
-    /// Ratio of a line to the spectrum around it from which on it has its full score.
+    /// Ratio of a line to the surrounding spectrum at which it reaches its full score.
     full_line_prominence: f64 = 10.0,
-    /// Largest ratio of a line to the spectrum around it that is computed.
+    /// Upper limit of the ratio of a line to the surrounding spectrum.
     max_line_prominence: f64 = 1e12,
 
     /// Frequency above which muscles have most of their power.
     min_muscle_hz: f64 = 30.0,
-    /// Smallest ratio of the highest frequency in a signal to `min_muscle_hz`.
+    /// Minimum ratio of the Nyquist frequency to `min_muscle_hz`.
     min_muscle_bandwidth: f64 = 1.5,
-    /// Relative variation of high-frequency power from which on muscles have their full score.
+    /// Relative variation of high-frequency power at which muscles reach their full score.
     full_muscle_variation: f64 = 0.4,
 
-    /// Band in which a source is compared with a reference channel of the eyes.
+    /// Band in which sources are compared with a reference channel of the eyes.
     eye_band_hz: (f64, f64) = (1.0, 10.0),
-    /// Band in which a source is compared with a reference channel of the heart.
+    /// Band in which sources are compared with a reference channel of the heart.
     heart_band_hz: (f64, f64) = (5.0, 35.0),
-    /// Lower end of the band in which a source is compared with other reference channels.
+    /// Lower end of the band in which sources are compared with other reference channels.
     min_other_hz: f64 = 0.5,
-    /// Band in which the phase of a source at the beats is measured.
+    /// Band in which the phase of a source at heartbeats is measured.
     phase_band_hz: (f64, f64) = (8.0, 16.0),
-    /// Fraction of its power that a reference channel must have in its band.
+    /// Minimum fraction of the power of a reference channel within its band.
     min_reference_power: f64 = 1e-20,
-    /// Time on either side of a peak that is compared.
+    /// Time before and after a peak that is compared.
     peak_surroundings_s: f64 = 0.5,
-    /// Fewest beats from which phases are tested.
+    /// Minimum number of heartbeats for a test of phases.
     min_beats: usize = 8,
-    /// Number of times per period of the highest frequency at which phases are tested.
+    /// Number of tests of phases per period of the highest frequency.
     phase_tests_per_period: f64 = 8.0,
-    /// Significance level of Kuiper's test over all times around the beats together.
+    /// Significance level of Kuiper's test over all times around the heartbeats.
     phase_significance: f64 = 1e-3,
-    /// Shortest time between two blinks.
+    /// Minimum time between two blinks.
     min_blink_interval_s: f64 = 0.4,
-    /// Shortest time between two beats.
+    /// Minimum time between two heartbeats.
     min_beat_interval_s: f64 = 0.27,
-    /// Smallest height of a blink, as a fraction of the range of the reference channel.
+    /// Minimum height of a blink, as a fraction of the range of the reference channel.
     min_blink_height: f64 = 0.25,
-    /// Smallest height of a beat, as a fraction of the median of the maxima of windows.
+    /// Minimum height of a heartbeat, as a fraction of the median of the maxima of windows.
     min_beat_height: f64 = 0.5,
-    /// Length of the windows in whose maxima the usual height of a beat is found.
+    /// Length of the windows whose maxima determine the typical height of a heartbeat.
     beat_window_s: f64 = 2.0,
 }

@@ -1,4 +1,4 @@
-//! Resamples with equal weights reproduce the matrices of the whole recording.
+//! Tests that resamples with equal weights reproduce the matrices of the whole recording.
 
 use super::*;
 use crate::signals::reader::{Coordinates, Reader};
@@ -8,9 +8,9 @@ use crate::signals::{
 
 /// Three channels that are neither white nor Gaussian.
 fn recording(data: &mut Vec<f64>) -> RecordingView<'_> {
-    let made = simulate::nonstationary(3, 20, 50, 5);
-    let later = made.data.iter().skip(1).chain(&[0.0]);
-    let pairs = made.data.iter().zip(later);
+    let simulated = simulate::nonstationary(3, 20, 50, 5);
+    let later = simulated.data.iter().skip(1).chain(&[0.0]);
+    let pairs = simulated.data.iter().zip(later);
     *data = pairs.map(|(x, y)| x + 0.7 * y).collect();
     RecordingView::new(data, 3, 1000).unwrap()
 }
@@ -23,32 +23,32 @@ fn assert_close(x: &[f64], y: &[f64]) {
     assert_within(1e-10, x, y);
 }
 
-fn assert_within(share: f64, x: &[f64], y: &[f64]) {
+fn assert_within(tolerance: f64, x: &[f64], y: &[f64]) {
     assert_eq!(x.len(), y.len());
     let size = x.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     for (x, y) in x.iter().zip(y) {
-        assert!((x - y).abs() < share * size, "{x} {y} {share:e}");
+        assert!((x - y).abs() < tolerance * size, "{x} {y} {tolerance:e}");
     }
 }
 
-/// With a gap, and in two segments: every product counts once.
+/// Uses two segments and a gap.
 #[test]
-fn blocks_of_weight_one_are_the_whole_recording() {
+fn blocks_of_weight_one_reproduce_the_whole_recording() {
     let mut data = Vec::new();
     let recording = recording(&mut data);
     let sets = [vec![vec![0..310, 350..601]], vec![vec![601..1000]]];
     let centered = centered(&recording, &sets);
     let lagged_whole = lags::lagged(&centered, &[1, 7, 40], None).unwrap();
-    let blocks = Blocks::of_lags(&centered, &[1, 7, 40], None).unwrap();
+    let blocks = Blocks::from_lags(&centered, &[1, 7, 40], None).unwrap();
     assert_eq!(blocks.sizes(), [MAX_BLOCKS, MAX_BLOCKS]);
     let ones: Vec<Vec<f64>> = blocks.sizes().iter().map(|n| vec![1.0; *n]).collect();
     let Resampled { matrices, whitener } = blocks.resampled(&ones).unwrap();
     let w = whitener.unwrap().inverse;
-    for (whole, own) in lagged_whole.data.chunks(9).zip(matrices.data.chunks(9)) {
-        let own = Matrix::from_rows(3, 3, own.to_vec());
-        assert_close(whole, (&(&w * &own) * &w).as_slice());
+    for (whole, resampled) in lagged_whole.data.chunks(9).zip(matrices.data.chunks(9)) {
+        let resampled = Matrix::from_rows(3, 3, resampled.to_vec());
+        assert_close(whole, (&(&w * &resampled) * &w).as_slice());
     }
-    // The resample is white.
+    // The whitener is that of the whole recording.
     let covariance = centered.covariance(None).unwrap();
     assert_close((&w * &w).as_slice(), covariance.as_slice());
 
@@ -57,20 +57,19 @@ fn blocks_of_weight_one_are_the_whole_recording() {
     let whole = cospectra(&recording, &bands, &options).unwrap();
     let pieces = std::iter::once(0..1000).collect();
     let mut estimator = SpectraEstimator::new(&recording, &bands, &[pieces], &options).unwrap();
-    let blocks = Blocks::of_spectra(&mut estimator, &[0.0; 2]).unwrap();
+    let blocks = Blocks::from_spectra(&mut estimator, &[0.0; 2]).unwrap();
     let ones = vec![vec![1.0; blocks.sizes()[0]]];
     assert!(blocks.sizes()[0] > 1);
     assert_close(&whole.data, &blocks.resampled(&ones).unwrap().matrices.data);
 }
 
-/// Whitened cumulants of blocks are those of the whitened recording.
 #[test]
-fn cumulants_are_whitened_in_all_four_indices() {
+fn whitened_cumulants_agree_with_cumulants_of_the_whitened_recording() {
     let mut data = Vec::new();
     let recording = recording(&mut data);
     let sets = [vec![vec![0..1000]]];
     let mut centered = centered(&recording, &sets);
-    let blocks = Blocks::of_cumulants(&centered, None).unwrap();
+    let blocks = Blocks::from_cumulants(&centered, None).unwrap();
     let ones = vec![vec![1.0; blocks.sizes()[0]]];
     let Resampled { matrices, whitener } = blocks.resampled(&ones).unwrap();
     let w = whitener.unwrap().w;
@@ -79,17 +78,17 @@ fn cumulants_are_whitened_in_all_four_indices() {
     let condition = (values[2] / values[0]).powi(2);
     centered.reader.coordinates = Coordinates::Filtered(w);
     let moments = FourthMoments::means(&centered, None).unwrap();
-    let white = cumulants::of_moments(&moments, &Matrix::identity(3));
+    let white = cumulants::from_moments(&moments, &Matrix::identity(3));
     assert_within(1e-14 * condition.powi(2), &white.data, &matrices.data);
 }
 
 #[test]
-fn weights_are_positive_and_of_mean_one() {
+fn weights_are_positive_with_mean_one() {
     for draw in draws(&[30, 8], 20) {
         assert_eq!((draw[0].len(), draw[1].len()), (30, 8));
-        for own in draw {
-            assert!(own.iter().all(|x| *x > 0.0));
-            assert!((own.iter().sum::<f64>() / own.len() as f64 - 1.0).abs() < 1e-12);
+        for weights in draw {
+            assert!(weights.iter().all(|x| *x > 0.0));
+            assert!((weights.iter().sum::<f64>() / weights.len() as f64 - 1.0).abs() < 1e-12);
         }
     }
     let (one, other) = (draws(&[30], 2), draws(&[30], 2));

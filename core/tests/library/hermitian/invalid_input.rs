@@ -14,12 +14,13 @@ fn error_of(change: impl Fn(&mut [c64])) -> Error {
 #[test]
 fn non_finite_real_and_imaginary_parts_are_named() {
     let error = error_of(|c| c[5].im = f64::NAN);
-    let words = "matrix 7: the imaginary part of entry (1, 2) is NaN, not a finite number";
-    assert_eq!(error.to_string(), words);
+    let expected = "matrix 7: the imaginary part of entry (1, 2) is NaN, not a finite number; correct it, or \
+                    leave the matrix out";
+    assert_eq!(error.to_string(), expected);
     let error = error_of(|c| c[3].re = f64::INFINITY);
     assert_eq!(
         error.to_string(),
-        "matrix 7: entry (1, 0) is inf, not a finite number"
+        "matrix 7: entry (1, 0) is inf, not a finite number; correct it, or leave the matrix out"
     );
     let error = error_of(|c| c[4].im = f64::NEG_INFINITY);
     assert!(matches!(

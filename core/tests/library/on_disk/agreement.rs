@@ -268,7 +268,7 @@ fn real_files_can_be_read_as_complex_but_not_the_reverse() {
     ] {
         let words = error.unwrap().to_string();
         assert!(
-            words.ends_with("the numbers are complex (c16), where real ones are needed"),
+            words.ends_with("the numbers are complex (c16), but real numbers are needed"),
             "{words}"
         );
     }

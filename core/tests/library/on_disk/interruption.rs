@@ -20,7 +20,7 @@ fn watcher_sees_the_bytes_read_and_can_stop_the_solve() {
     };
     let options = SetOptions::default().n_jobs(Some(1));
     let memory = smallest_budget(npy.open(), &options);
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
+    let mut set = OnDisk::new_with_observer(npy.open(), memory, &options, watcher).unwrap();
     // Enough data passes for the watcher to be called.
     let settings = Settings::default().hessian_memory(0).tol(1e-14);
     let mut observer = |record: &Record, _: &Matrix| {
@@ -55,7 +55,7 @@ fn watcher_stop_after_convergence_keeps_the_result() {
         }
     };
     let (memory, options) = (Memory(8_000_000), SetOptions::default());
-    let mut set = OnDisk::new_watched(npy.open(), memory, &options, watcher).unwrap();
+    let mut set = OnDisk::new_with_observer(npy.open(), memory, &options, watcher).unwrap();
     let settings = Settings::default();
     let mut observer = |record: &Record, _: &Matrix| {
         if record.gradient_norm <= settings.tol {

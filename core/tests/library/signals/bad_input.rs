@@ -1,4 +1,4 @@
-//! Errors, and the remedies they suggest.
+//! Errors in recordings and in the options of covariances, with the remedies that they suggest.
 
 use codiag::signals::{
     Bands, Components, Contrast, CovarianceOptions, Lags, RecordingView, SegmentLength, Segments,
@@ -18,7 +18,7 @@ fn too_few_samples_are_an_error_with_the_number_needed() {
     assert_eq!(
         error.to_string(),
         "segment 0 has 10 samples, but a 10 x 10 matrix needs at least 11; use fewer or longer segments \
-         (segment_length), at most 9 components (components), or shrinkage"
+         (n_segments or segment_length), at most 9 components (n_components), or shrinkage"
     );
     // The remedies of the message work.
     let shrunk = options.shrinkage(Shrinkage::Fixed(0.1));
@@ -72,10 +72,10 @@ fn non_finite_samples_are_located_and_can_be_excluded() {
 }
 
 #[test]
-fn bands_without_frequencies_are_errors() {
+fn invalid_bands_are_errors() {
     let data = recording(2, 500);
     let view = RecordingView::new(&data, 2, 500).unwrap();
-    for (bands, rate, window_length, overlap) in [
+    for (bands, sfreq, window_length, overlap) in [
         (vec![], 100.0, None, 0.5),
         (vec![(10.0, 8.0)], 100.0, None, 0.5),
         (vec![(10.0, 60.0)], 100.0, None, 0.5),
@@ -87,7 +87,7 @@ fn bands_without_frequencies_are_errors() {
         (vec![(10.0, 20.0)], 100.0, Some(501), 0.5),
         (vec![(10.0, 20.0)], 100.0, None, 1.0),
     ] {
-        let bands = Bands::new(bands, rate)
+        let bands = Bands::new(bands, sfreq)
             .window_length(window_length)
             .overlap(overlap);
         let error = cospectra(&view, &bands, &CovarianceOptions::default()).unwrap_err();
@@ -117,12 +117,12 @@ fn huge_sizes_are_errors_before_anything_is_allocated() {
     assert!(
         error
             .to_string()
-            .contains("stability must be at most 1000000")
+            .contains("n_resamples must be at most 1000000")
     );
 }
 
 #[test]
-fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
+fn overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
     let segments = Segments::default().overlap(0.999_999_999_999_99);
     let pieces = segments.pieces(500, 2).unwrap();
     assert!(pieces.len() <= 500);
@@ -133,14 +133,14 @@ fn an_overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
     }
 }
 
-/// Cumulants of 700 components would take about a terabyte.
+/// Cumulants of 700 components need about a terabyte.
 #[test]
-fn cumulants_of_too_many_components_suggest_a_number() {
+fn out_of_memory_cumulants_suggest_a_number_of_components() {
     let data = recording(700, 720);
     let view = RecordingView::new(&data, 700, 720).unwrap();
     let found = cumulants(&view, Components::All, &[], &CovarianceOptions::default());
     let jade = Contrast::Cumulants {
-        exclude: Vec::new(),
+        bad_spans: Vec::new(),
     };
     let separated = Separation::default().contrast(jade).fit(&view);
     for (what, error) in [
@@ -150,7 +150,7 @@ fn cumulants_of_too_many_components_suggest_a_number() {
         let text = error.to_string();
         assert!(matches!(error, Error::OutOfMemory { .. }), "{text}");
         assert!(
-            text.starts_with(what) && text.contains("; components = 40 needs"),
+            text.starts_with(what) && text.contains("; Components::Count(40) needs"),
             "{text}"
         );
     }

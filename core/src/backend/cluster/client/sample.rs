@@ -1,4 +1,5 @@
-//! A sample of the set: its matrices are brought here if they are not too many, or stay with the parts.
+//! Sample of a set on a cluster. Small samples are copied to the client, others stay with the
+//! workers.
 
 use super::super::message::Message;
 use super::super::wire;
@@ -8,23 +9,23 @@ use crate::backend::{Backend, InMemory, Summary};
 use crate::data::{MatrixSet, packed_len};
 use crate::linalg::{Matrix, Scalar, Triangle, scalars};
 
-/// The numbers of a sample's matrices up to which they are brought here, where a question costs nothing:
-/// 32 MB.
-const MOST_BROUGHT: usize = 4_000_000;
-/// A sample that is thinned for it keeps so many matrices for each dimension.
-const ENOUGH: usize = 10;
+/// Maximum number of entries of a sample that is copied to the client (32 MB), where requests need
+/// no messages.
+const MAX_COPIED: usize = 4_000_000;
+/// Minimum number of matrices per dimension in a sample that is thinned in order to copy it.
+const MIN_MATRICES_PER_DIMENSION: usize = 10;
 
 impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
-    /// Every `step`-th matrix, or fewer if only so they can be brought here.
+    /// Returns every `step`-th matrix, or fewer if the sample can then be copied to the client.
     pub(super) fn sampled_by(
         &self,
         step: usize,
     ) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
-        let most = MOST_BROUGHT / packed_len::<T>(p);
+        let most = MAX_COPIED / packed_len::<T>(p);
         let thinned = step * (n / step).div_ceil(most.max(1)).max(1);
-        if thinned == step || n / thinned >= ENOUGH * p {
-            let sample = self.brought_sample(thinned)?;
+        if thinned == step || n / thinned >= MIN_MATRICES_PER_DIMENSION * p {
+            let sample = self.local_sample(thinned)?;
             Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
         } else {
             let sample = self.remote_sample(step)?;
@@ -32,22 +33,22 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         }
     }
 
-    /// A sample that the parts keep.
+    /// Returns a sample that stays with the workers.
     pub(in crate::backend::cluster) fn remote_sample(
         &self,
         step: usize,
     ) -> Result<Option<Self>, Error> {
         let p = self.summary.dimension();
         let mut parts = Vec::new();
-        let answers = self.answers(&Message::Sample, Some(step))?;
-        for (answer, share) in answers.iter().zip(&self.shares) {
-            let (weight, len, mean) = if answer.is_empty() {
+        let responses = self.responses(&Message::Sample, Some(step))?;
+        for (response, fraction) in responses.iter().zip(&self.fractions) {
+            let (weight, len, mean) = if response.is_empty() {
                 (0.0, 0, Matrix::zeros(p, p))
             } else {
-                let numbers = answer.numbers(2 + self.square())?;
+                let numbers = response.numbers(2 + self.square())?;
                 let [figures, mean] = split(&numbers, [2, self.square()]);
                 let mean = wire::matrix(p, &mean);
-                (share * figures[0], figures[1] as usize, mean)
+                (fraction * figures[0], figures[1] as usize, mean)
             };
             let summary = Summary {
                 criterion: self.summary.criterion,
@@ -64,8 +65,8 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         }
         parts.iter_mut().for_each(|(weight, _)| *weight /= total);
         Ok(Some(Self {
-            ask: self.ask,
-            shares: parts.iter().map(|(share, _)| *share).collect(),
+            sender: self.sender,
+            fractions: parts.iter().map(|(fraction, _)| *fraction).collect(),
             summary: Summary::of_parts(&parts, None),
             runs: Vec::new(),
             step: Some(step),
@@ -73,23 +74,23 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         }))
     }
 
-    /// A sample whose matrices are brought here, in the order of their numbers: the same bits whichever part
-    /// they come from.
-    fn brought_sample(&self, step: usize) -> Result<Option<InMemory<T>>, Error> {
+    /// Returns a sample that is copied to the client, in the order of the numbers of its matrices,
+    /// so that results do not depend on their distribution over the workers.
+    fn local_sample(&self, step: usize) -> Result<Option<InMemory<T>>, Error> {
         let p = self.summary.dimension();
         let len = packed_len::<T>(p);
-        // Number, weight and lower triangle of each.
+        // Number, weight and lower triangle of each matrix.
         let mut matrices: Vec<(usize, f64, Vec<f64>)> = Vec::new();
-        let answers = self.answers(&Message::Matrices, Some(step))?;
-        for ((answer, share), runs) in answers.iter().zip(&self.shares).zip(&self.runs) {
-            if answer.is_empty() {
+        let responses = self.responses(&Message::Matrices, Some(step))?;
+        for ((response, fraction), runs) in responses.iter().zip(&self.fractions).zip(&self.runs) {
+            if response.is_empty() {
                 continue;
             }
             let own = runs.iter().flat_map(|&(first, len)| first..first + len);
             let own: Vec<usize> = own.filter(|i| i.is_multiple_of(step)).collect();
-            let numbers = answer.numbers(1 + own.len() * (1 + len))?;
+            let numbers = response.numbers(1 + own.len() * (1 + len))?;
             let (weights, triangles) = numbers[1..].split_at(own.len());
-            let weights = weights.iter().map(|w| share * numbers[0] * w);
+            let weights = weights.iter().map(|w| fraction * numbers[0] * w);
             let triangles = triangles.chunks_exact(len).map(<[f64]>::to_vec);
             let own = own.into_iter().zip(weights).zip(triangles);
             matrices.extend(own.map(|((i, weight), triangle)| (i, weight, triangle)));

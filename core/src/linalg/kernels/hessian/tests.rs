@@ -1,11 +1,11 @@
-//! Row blocks and their products, in vectors of every width.
+//! Tests that row blocks and their products do not depend on the SIMD width.
 
 use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
 
 use super::super::hessian_times::Times;
 use super::*;
 
-/// Row blocks and product of one set, in vectors of one width.
+/// The row blocks of a set and their product with a matrix, computed with one SIMD width.
 fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
     let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
     let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
@@ -30,7 +30,7 @@ fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
         weights: &weights,
         first: 0,
         hessian: &mut hessian,
-        begins: true,
+        overwrite: true,
         scale: &mut table(width * lanes),
         first_transposed: &mut table(width * lanes),
         root_weights: &mut table(lanes),
@@ -74,7 +74,7 @@ fn assert_all_widths<R: Real>(tolerance: f64) {
 }
 
 #[test]
-fn row_blocks_do_not_depend_on_vector_width() {
+fn row_blocks_agree_for_all_simd_widths() {
     assert_all_widths::<f64>(1e-12);
     assert_all_widths::<f32>(1e-4);
 }

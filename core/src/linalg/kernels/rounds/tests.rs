@@ -1,4 +1,4 @@
-//! Rounds against products of whole matrices, in vectors of every width.
+//! Tests of rounds against matrix products, for every SIMD width.
 
 use pulp::{Scalar as One, Scalar128b, Scalar256b, Scalar512b};
 
@@ -7,8 +7,8 @@ use crate::linalg::{Matrix, c64, product, product_adjoint};
 
 const P: usize = 6;
 
-/// Two blocks of matrices, and their matrices.
-fn made<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
+/// Two blocks of matrices, and the matrices themselves.
+fn examples<T: Scalar>() -> (Vec<f32>, Vec<Matrix<T>>) {
     let triangle = Triangle::new(P);
     let plane = triangle.len() * ROUND_LANES;
     let number = |k: usize| ((k * 37 + 11) % 23) as f32 / 11.5 - 1.0;
@@ -42,19 +42,19 @@ fn matrix<T: Scalar>(blocks: &[f32], k: usize) -> Matrix<T> {
 
 /// Three pairs, one of which is not rotated.
 fn pairs() -> [RotatedPair; 3] {
-    let turned = |a, b, angle: f32, phase: f32| RotatedPair {
+    let rotated = |a, b, angle: f32, phase: f32| RotatedPair {
         cosine: angle.cos(),
         sine: [angle.sin() * phase.cos(), angle.sin() * phase.sin()],
         ..RotatedPair::identity((a, b))
     };
     [
-        turned(3, 0, 0.4, 0.0),
-        turned(4, 2, -0.7, 0.0),
+        rotated(3, 0, 0.4, 0.0),
+        rotated(4, 2, -0.7, 0.0),
         RotatedPair::identity((5, 1)),
     ]
 }
 
-/// Rounds in vectors of one width.
+/// Performs a round with one SIMD width.
 fn rotated<S: Simd, const PLANES: usize>(
     simd: S,
     blocks: &[f32],
@@ -71,7 +71,7 @@ fn rotated<S: Simd, const PLANES: usize>(
 }
 
 fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
-    let (blocks, matrices) = made::<T>();
+    let (blocks, matrices) = examples::<T>();
     let mut rotation = Matrix::<T>::identity(P);
     for pair in pairs {
         let (a, b) = (pair.a, pair.b);
@@ -103,7 +103,7 @@ fn assert_rotated<T: Scalar, const PLANES: usize>(pairs: &[RotatedPair]) {
 }
 
 #[test]
-fn a_round_rotates_every_matrix() {
+fn round_agrees_with_matrix_products() {
     assert_rotated::<f64, 1>(&pairs());
     let mut pairs = pairs();
     pairs[0].sine = [
@@ -134,7 +134,7 @@ fn summed<T: Scalar, S: Simd>(
 }
 
 fn assert_sums<T: Scalar>() {
-    let (blocks, matrices) = made::<T>();
+    let (blocks, matrices) = examples::<T>();
     let pairs = pairs();
     let mut dispatched = vec![RotationSums::<T>::default(); pairs.len()];
     rotation_sums_of_round(P, &blocks, &pairs, &mut dispatched);
@@ -165,7 +165,7 @@ fn assert_sums<T: Scalar>() {
 }
 
 #[test]
-fn sums_agree_with_their_definition() {
+fn rotation_sums_agree_with_their_definition() {
     assert_sums::<f64>();
     assert_sums::<c64>();
 }

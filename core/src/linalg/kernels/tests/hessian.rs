@@ -1,8 +1,8 @@
-//! The row blocks of the Hessian and their products.
+//! Tests of the row blocks of the Hessian and of Hessian-vector products.
 
 use super::*;
 
-/// Groups of eight row blocks regrouped as groups of sixteen.
+/// Converts groups of eight row blocks to groups of sixteen.
 fn regrouped<R: Real>(entries: usize, numbers: &[R]) -> Vec<R> {
     let groups = numbers.len() / (entries * LANES);
     let mut out = vec![R::zeroed(); groups.div_ceil(2) * entries * f32::LANES];
@@ -14,7 +14,7 @@ fn regrouped<R: Real>(entries: usize, numbers: &[R]) -> Vec<R> {
 }
 
 pub(super) fn hessians<T: Scalar>() {
-    // All matrices have weight, all but the last ones, an odd number, or none.
+    // All matrices have nonzero weight, all but the last three, or none.
     let depths = |(p, lanes): (usize, usize)| [lanes, lanes - 3, 0].map(|depth| (p, lanes, depth));
     for (p, lanes, depth) in SIZES.into_iter().flat_map(depths) {
         let (entries, matrices) = block::<T>(p, lanes);
@@ -35,7 +35,7 @@ pub(super) fn hessians<T: Scalar>() {
             let entry = |b: usize| matrices.iter().zip(&w).map(|(d, w)| term(d, b) * *w).sum();
             (0..p).map(entry).collect()
         };
-        // Real parts, then imaginary ones.
+        // Real parts, followed by imaginary parts.
         let (size, width) = (T::PLANES * p, p.next_multiple_of(LANES));
         let part = |z: T, k: usize| if k < p { z.real() } else { z.imaginary() };
         let place = |a: usize, b: usize| (a / LANES * size + b) * LANES + a % LANES;
@@ -47,7 +47,7 @@ pub(super) fn hessians<T: Scalar>() {
         }
         hessian_times(T::PLANES * p, &hessian, &operand, &mut result);
         let single: Vec<f32> = hessian.iter().map(|x| *x as f32).collect();
-        // Groups of single precision are wider.
+        // Single-precision groups are wider.
         let single = regrouped(Triangle::new(size).len(), &single);
         let wide: Vec<f32> = operand.iter().map(|x| *x as f32).collect();
         let wide = regrouped(size, &wide);
@@ -66,7 +66,7 @@ pub(super) fn hessians<T: Scalar>() {
                 assert_close(result[place(a, b)], part(expected[b % p], b));
             }
             (0..p).for_each(|b| assert_near(swept[(a, b)], expected[b]));
-            // Column c of the block is the product with a unit vector.
+            // Column c of the row block is the product with a unit vector.
             for c in 0..size {
                 let mut unit = vec![T::ZERO; p];
                 unit[c % p] = if c < p {

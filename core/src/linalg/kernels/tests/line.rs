@@ -1,10 +1,10 @@
-//! Sums over diagonals.
+//! Tests of sums over diagonals.
 
 use crate::linalg::Triangle;
 use crate::linalg::kernels::DiagonalFunction;
 use crate::linalg::kernels::{LANES, diagonal_sum, line_point};
 
-/// Groups of equal weights, weights that are equal in part, none, and all different.
+/// Weights that are all equal, zero at the end, partly equal, and all different.
 fn weights() -> Vec<Vec<f64>> {
     let mut padded = vec![0.1; 2 * LANES];
     padded[10..].fill(0.0);
@@ -19,7 +19,7 @@ fn weights() -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn weighted_sums_agree_with_single_matrices() {
+fn diagonal_sums_agree_with_plain_loops() {
     let (p, lanes) = (3, 2 * LANES);
     let number = |k: usize| 1e-3 + ((k * 37 + 11) % 23) as f64 * 10_f64.powi((k % 7) as i32 - 3);
     let block: Vec<f64> = (0..6 * lanes).map(number).collect();

@@ -1,0 +1,30 @@
+"""Random numbers, seeded as everywhere in scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator for a seed, a generator or None, which seeds it differently each time."""
+    _check(random_state)
+    return np.random.default_rng(random_state)
+
+
+def seed_of(random_state: int | np.random.Generator | None) -> int:
+    """Return the seed itself, or one that a generator draws."""
+    _check(random_state)
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(generator(random_state).integers(2**63))
+
+
+def _check(random_state: object) -> None:
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state}")
+    elif random_state is not None and not isinstance(random_state, np.random.Generator):
+        raise TypeError(
+            "random_state must be an integer, a numpy.random.Generator or None, "
+            f"got {random_state!r}"
+        )
