@@ -14,6 +14,7 @@ from ._arrays import init_choice, usable_n_jobs
 from ._covariances import class_numbers, recording, scale_choice, span_list
 from ._errors import check_on_failure, describe, failed, report
 from ._inspection import Inspection
+from ._keywords import suggests_keywords
 from ._result import Result
 from ._sklearn import Estimator, TransformerMixin, check_is_fitted, clone
 from ._solve import solve_with_progress
@@ -118,6 +119,7 @@ class Separation(
         """Patterns, one component per row: the transpose of ``mixing_``."""
         return self.mixing_.T
 
+    @suggests_keywords
     def fit(
         self,
         X: Any,
@@ -190,7 +192,7 @@ class Separation(
         advices.extend(_validation.warnings_of_fit(self, data, sfreq, spans))
         for advice in advices:
             if advice is not None:
-                warnings.warn(advice, UserWarning, stacklevel=2)
+                warnings.warn(advice, UserWarning, stacklevel=3)
         return self
 
     def _set_fitted(self, result: Result, found: dict[str, Any], channels: int, info: Any) -> None:
@@ -211,7 +213,7 @@ class Separation(
             self.info_ = info
         if failed(result):
             message = describe(result, self._tol) + _validation.convergence_advice(self)
-            report(message, getattr(self, "on_failure", "warn"), result, depth=4)
+            report(message, getattr(self, "on_failure", "warn"), result, depth=5)
 
     def transform(self, X: Any) -> Any:
         """Return the sources of a recording, the one that was fitted or another.

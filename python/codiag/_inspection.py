@@ -15,6 +15,9 @@ from ._result import STABLE
 from ._typing import Floats, References
 from ._validation import check_sfreq
 
+# Largest number of topographies that are plotted by default.
+_MAX_PLOTTED = 20
+
 
 def source_numbers(chosen: Iterable[int | str], names: list[str]) -> list[int]:
     """Return the numbers of sources that are given by number or name, such as S00."""
@@ -88,9 +91,7 @@ class Inspection:
             For each source that is flagged, the kinds of artifact that it resembles, by descending
             score; the source with the highest score comes first.
         """
-        return self.score_artifacts(
-            X, sfreq=sfreq, references=references, thresholds=thresholds
-        ).found
+        return self._scores(X, sfreq, references, thresholds).found
 
     @suggests_keywords
     def score_artifacts(
@@ -130,6 +131,15 @@ class Inspection:
         ArtifactScores
             Table of the scores; :attr:`ArtifactScores.found` are the sources that are flagged.
         """
+        return self._scores(X, sfreq, references, thresholds)
+
+    def _scores(
+        self,
+        X: Any,
+        sfreq: float | None,
+        references: References | None,
+        thresholds: Mapping[str, float] | None,
+    ) -> ArtifactScores:
         check_sfreq(sfreq)
         _artifacts.check_references(references)
         sources = self._sources(X)
@@ -244,12 +254,16 @@ class Inspection:
         matplotlib Figure
         """
         self._require_fit()
-        chosen = range(min(20, len(self.components_))) if components is None else components
+        count = len(self.components_)
+        chosen = range(min(_MAX_PLOTTED, count)) if components is None else components
         info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
         numbers = self._numbers(chosen)
         names = self._source_names()
         patterns = {self._title(names[k], k): self.mixing_[:, k] for k in numbers}
-        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+        title = None
+        if components is None and count > _MAX_PLOTTED:
+            title = f"the first {_MAX_PLOTTED} of {count} components"
+        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap, title)
 
     def _title(self, name: str, k: int) -> str:
         """Return the name of a source with its stability, and a ? if it is not stable."""

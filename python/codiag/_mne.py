@@ -223,6 +223,7 @@ def plot_patterns(
     columns: int,
     show: bool,
     topomap: dict[str, Any],
+    title: str | None = None,
 ) -> Any:
     """Return a figure with one topography per pattern."""
     import matplotlib.pyplot as plt
@@ -250,6 +251,8 @@ def plot_patterns(
     for ax, (name, pattern) in zip(axes.flat, patterns.items(), strict=False):
         mne.viz.plot_topomap(pattern[numbers], places, axes=ax, show=False, **topomap)
         ax.set_title(name)
+    if title is not None:
+        fig.suptitle(title)
     if show:
         plt.show()
     return fig

@@ -86,6 +86,12 @@ def warnings_of_fit(
             f"there is only one {what}, and so one matrix: many bases diagonalize it, and the "
             "sources are arbitrary"
         )
+    is_flat = data.max(axis=-1) == data.min(axis=-1)
+    flat = np.flatnonzero(is_flat if data.ndim == 2 else is_flat.all(axis=0))
+    if len(flat):
+        names = model.info_["ch_names"] if hasattr(model, "info_") else list(range(data.shape[-2]))
+        shown = ", ".join(str(names[k]) for k in flat[:8]) + (", ..." if len(flat) > 8 else "")
+        yield f"constant channels contain no information, and reduce the components: {shown}"
     if sfreq is not None and data.ndim == 2:
         fraction = _core.drift_fraction(data, sfreq, spans)
         if fraction > _MAX_DRIFT:

@@ -24,7 +24,7 @@ class TestSegments:
 
     @pytest.mark.parametrize("chunks", [1000, 170, 64, (300, 1, 699)], ids=str)
     @pytest.mark.parametrize(("overlap", "step"), [(0.0, 150), (0.5, 75), (0.99, 2)])
-    def test_segments_that_straddle_chunks(self, chunks, overlap, step):
+    def test_segments_across_chunks(self, chunks, overlap, step):
         signals = np.random.default_rng(0).normal(size=(3, 1000))
         lazy = da.from_array(signals, chunks=(2, chunks))
         made = codiag.dask.segment_covariances(lazy, segment_length=150, overlap=overlap)
@@ -67,7 +67,7 @@ class TestMoments:
 
     @pytest.mark.parametrize("chunks", [1000, 170, 9, (300, 1, 699)], ids=str)
     @pytest.mark.parametrize("center", [True, False])
-    def test_lags_that_straddle_chunks(self, chunks, center):
+    def test_lags_across_chunks(self, chunks, center):
         X, lags = self.recording(), [0, 1, 5, 40]
         made = codiag.dask.lagged_covariances(
             da.from_array(X, chunks=(2, chunks)), lags, center=center

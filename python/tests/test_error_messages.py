@@ -41,6 +41,8 @@ def raises(kind, message):
         (lambda: codiag.Tracker(windw=3), "'windw': did you mean 'window'"),
         (lambda: codiag.cospectra(X, 3, fs=100), "'fs': did you mean 'sfreq'"),
         (lambda: codiag.epoch_covariances(E, labels=Y), "'labels': did you mean 'y'"),
+        (lambda: codiag.SOBI().fit(X, exclude=[]), "'exclude': did you mean 'bad_spans'"),
+        (lambda: codiag.SOBI().fit(E, labels=Y), "'labels': did you mean 'y'"),
         (lambda: codiag.diagonalize(C, zzz=1), "'zzz'. Its parameters are C, callback"),
     ],
 )
@@ -178,6 +180,10 @@ class TestOptions:
             codiag.SourceSeparation().fit(X, bad_spans=bad_spans)
         with raises(kind, message):
             codiag.segment_covariances(X, bad_spans=bad_spans)
+
+    def test_constant_channels_warn(self):
+        with pytest.warns(UserWarning, match="constant channels .* components: 1, 4"):
+            codiag.SourceSeparation().fit(np.vstack([X[:1], np.ones((1, 4000)), X[1:3], 0 * X[:1]]))
 
     def test_whole_floats_are_samples(self):
         expected = codiag.segment_covariances(X, bad_spans=[(10, 20)])
@@ -334,6 +340,15 @@ class TestConvergenceWarning:
             lambda: codiag.SourceSeparation(max_iter=1).fit(X),
         ):
             with pytest.warns(codiag.ConvergenceWarning) as caught:
+                call()
+            assert caught[0].filename == __file__
+
+    def test_other_warnings_point_at_the_callers_line(self, model):
+        for call in (
+            lambda: codiag.SourceSeparation(n_segments=1).fit(X),
+            lambda: model.find_artifacts(X[:, :100]),
+        ):
+            with pytest.warns(UserWarning) as caught:
                 call()
             assert caught[0].filename == __file__
 

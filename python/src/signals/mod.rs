@@ -281,8 +281,8 @@ fn bad_recording(error: Error, names: Option<Vec<String>>) -> PyErr {
             },
             Some(names),
         ) if *channel < names.len() => PyValueError::new_err(format!(
-            "channel {}, sample {sample} is {value}, not a finite number: mark the channel as bad, or annotate \
-             the span as BAD",
+            "channel {}, sample {sample} is {value}, not a finite number: mark the channel as bad, or \
+             annotate the span as BAD",
             names[*channel]
         )),
         _ => bad_input(error),

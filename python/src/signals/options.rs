@@ -58,8 +58,8 @@ pub fn components(keywords: &Keywords<'_>) -> PyResult<Components> {
         // A fraction above 1 is left to the library's check.
         Some(fraction) if fraction.fract() == 0.0 || fraction < 0.0 => {
             Err(PyValueError::new_err(format!(
-                "n_components must be an integer, the number of components, or a fraction of the variance \
-                 above 0 and below 1, got {fraction:?}"
+                "n_components must be an integer, the number of components, or a fraction of \
+                 the variance above 0 and below 1, got {fraction:?}"
             )))
         }
         Some(fraction) => Ok(Components::VarianceFraction(fraction)),
@@ -96,15 +96,16 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
         let text = text.to_cow()?;
         if text.trim().parse::<f64>().is_ok() {
             return Err(PyValueError::new_err(format!(
-                "segment_length must be an integer, the number of samples, or a time with its unit such as \"0.25s\", got \
-                 {text:?}"
+                "segment_length must be an integer, the number of samples, or a time with its \
+                 unit such as \"0.25s\", got {text:?}"
             )));
         }
         return text.parse().map(Some).map_err(bad_input);
     }
     if value.extract::<i64>().is_err() {
         return Err(PyTypeError::new_err(format!(
-            "segment_length must be an integer, the number of samples, or a time such as \"0.25s\", got {}",
+            "segment_length must be an integer, the number of samples, or a time such as \
+             \"0.25s\", got {}",
             value.repr()?
         )));
     }
