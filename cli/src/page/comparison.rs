@@ -10,8 +10,9 @@ use crate::format::{self, short};
 /// Number of multiplications that the comparison may cost for each basis; of larger sets, evenly
 /// spaced matrices are used.
 const MAX_MULTIPLICATIONS: usize = 1 << 30;
-/// Number of matrices that are always used.
+/// Smallest and largest number of matrices that are used, if there are enough.
 const MIN_MATRICES: usize = 4;
+const MAX_MATRICES: usize = 4096;
 
 /// Off-diagonal entries of the matrices, and the loss, in three bases.
 pub struct Comparison {
@@ -52,9 +53,8 @@ impl Comparison {
         let inner = |m: &Matrix<T>| patterns.map_or_else(|| m.clone(), |patterns| m * patterns);
         let identity = Matrix::identity(set.channels());
         let n = set.len();
-        let used = (MAX_MULTIPLICATIONS / r.pow(3).max(1))
-            .clamp(MIN_MATRICES, n.max(MIN_MATRICES))
-            .min(n);
+        let affordable = MAX_MULTIPLICATIONS / set.channels().pow(3);
+        let used = affordable.clamp(MIN_MATRICES, MAX_MATRICES).min(n);
         let chosen: Vec<usize> = (0..used).map(|k| k * n / used).collect();
         let definite = set.criterion().requires_definite();
         let basis = |name, description, basis: &Matrix<T>, loss| Basis {
@@ -91,8 +91,9 @@ impl Comparison {
             .bases
             .iter()
             .map(|basis| largest_off_diagonal(&basis.entries))
-            .fold(0.0, f64::max)
-            .max(f64::MIN_POSITIVE);
+            .fold(0.0, f64::max);
+        // Without off-diagonal entries the maps are blank.
+        let scale = if largest > 0.0 { largest } else { 1.0 };
         let unit = if self.correlations {
             "RMS correlation"
         } else {
@@ -125,7 +126,7 @@ impl Comparison {
                 @for basis in &self.bases {
                     @let (p, description) = (basis.entries.rows(), format!("{unit} for {}", basis.name));
                     figure {
-                        (heat_map(p, p, &description, |a, b| if a == b { 0.0 } else { basis.entries[(a, b)] / largest }))
+                        (heat_map(p, p, &description, |a, b| if a == b { 0.0 } else { basis.entries[(a, b)] / scale }))
                         figcaption { (basis.name) ": overall " (short(basis.rms())) "." }
                     }
                 }

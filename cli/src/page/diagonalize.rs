@@ -54,7 +54,9 @@ pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
     let numbers = if is_complex::<T>() { ", complex" } else { "" };
     let mut sections = Sections::default();
     sections.add("Convergence", convergence(result, page.tol));
-    sections.add("How diagonal are the matrices?", comparison(page));
+    if page.size > 1 {
+        sections.add("How diagonal are the matrices?", comparison(page));
+    }
     sections.add("Residual of each matrix", residuals(result.residuals));
     sections.add("Components", components(result, page.weights, page.sort_by));
     if page.files {
