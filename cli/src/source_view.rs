@@ -103,11 +103,16 @@ impl SourceView {
                     .collect(),
             ),
             histogram: histogram(&clean, mean),
-            spectrum: sfreq.map(|sfreq| spectrum(&clean, sfreq, (2.0 * sfreq).max(8.0) as usize)),
+            spectrum: sfreq.map(|sfreq| spectrum(&clean, sfreq, spectrum_window(sfreq))),
             artifacts: scorer.map_or_else(Vec::new, |scorer| scorer.thresholds.flagged(&scores)),
             scores,
         }
     }
+}
+
+/// Returns the number of samples of a window of a spectrum: two seconds, but less for sound.
+pub fn spectrum_window(sfreq: f64) -> usize {
+    (2.0 * sfreq).clamp(8.0, 8192.0) as usize
 }
 
 /// Returns the number of samples of an excerpt.

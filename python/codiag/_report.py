@@ -95,7 +95,6 @@ def report_separation(
             ],
             "exclude": sorted(set(model._numbers(exclude))),
             "tol": model._tol,
-            "seconds": _seconds(result),
             "command": " ".join(repr(model).split()),
             "settings": [
                 (name, _setting(value)) for name, value in model.get_params(deep=False).items()

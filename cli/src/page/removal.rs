@@ -10,7 +10,7 @@ use super::source::{draw_spectrum_curves, max_frequency};
 use super::{drawing, legend};
 use crate::figure::axis::Axis;
 use crate::figure::chart::{Chart, Curve};
-use crate::source_view::{GoodSamples, excerpt_length};
+use crate::source_view::{GoodSamples, excerpt_length, spectrum_window};
 
 /// Number of channels that are shown.
 const MAX_CHANNELS: usize = 5;
@@ -54,7 +54,8 @@ impl MeanSpectra {
         if self.kind.is_empty() {
             mean.to_owned()
         } else {
-            format!("{mean}: {}", unit(&self.kind).0)
+            let (name, ..) = unit(&self.kind);
+            format!("{mean}: {}", name.split(" (").next().unwrap_or(name))
         }
     }
 }
@@ -267,7 +268,7 @@ impl Removal {
     }
 }
 
-/// Spectra before and after, averaged over windows of two seconds and over the channels of a type.
+/// Spectra before and after, averaged over windows and over the channels of a type.
 fn mean_spectra(
     recording: &dyn Recording,
     matrices: (&Matrix, &Matrix),
@@ -276,7 +277,7 @@ fn mean_spectra(
     sfreq: f64,
 ) -> Result<Vec<MeanSpectra>, Error> {
     let samples = recording.samples();
-    let length = ((2.0 * sfreq).max(8.0) as usize).min(samples);
+    let length = spectrum_window(sfreq).min(samples);
     let count = (samples / length).clamp(1, MAX_WINDOWS);
     let mut kinds: Vec<&str> = types.iter().map(String::as_str).collect();
     kinds.sort_unstable();

@@ -373,11 +373,10 @@ fn all_sources(page: &Page<'_>) -> Markup {
     headings.extend([&["explained", "variance"][..], texts.number]);
     let result = &page.found.solve;
     headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
-    headings.extend([
-        &["least separable", "partner"][..],
-        &["margin"],
-        &["looks like"],
-    ]);
+    headings.extend([&["least separable", "partner"][..], &["margin"]]);
+    if !page.sound {
+        headings.push(&["looks like"]);
+    }
     let rows = html! {
         tbody {
             @for (k, view) in page.views.iter().enumerate() { (row(page, k, view, texts.curve.is_some())) }
@@ -428,7 +427,9 @@ fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             (stability::cell(&found.solve, k))
             td { @if let Some((partner, _)) = closest { (link(page, partner)) } }
             td { @if let Some((_, margin)) = closest { (short(margin)) } }
-            td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
+            @if !page.sound {
+                td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
+            }
         }
     }
 }
