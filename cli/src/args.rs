@@ -76,26 +76,29 @@ pub enum Command {
     after_help = "\
 Examples:
   codiag reproduce
-  codiag reproduce --seeds 5 --output elsewhere
+  codiag reproduce --seeds 1 --output elsewhere
   codiag reproduce --recording my-covariances.npy
 
 Fields of results.json:
   codiag (the version), machine, n_jobs
   goal         value of the gradient norm at which times are compared
-  experiments  key, title, description, matrices (their number), size (rows of each), seeds
+  experiments  key, title, description, matrices (their number), size (rows of each),
+               seeds (their number; channel orders in experiment c)
   table        one row per experiment and solver: status, and the median, low and high over seeds of
-               n_iter, seconds, seconds_to_goal, loss and gradient_norm; speedup_over_pham
+               n_iter, seconds, seconds_to_goal (reached: the number of seeds that reached it),
+               loss, gradient_norm and speedup_over_pham
   claims       claim, measured and verdict
-  runs         one row per run; local_minimum is the loss of the local minimum that the run approaches
+  runs         one row per run and seed; local_minimum is the loss of the minimum it approaches
 
-history.csv has one row per iteration of each run."
+history.csv has one row per iteration of each run, with its seed."
 )]
 pub struct Reproduce {
     /// Folder to which report.html, figure.svg, results.json and history.csv are written.
     #[arg(short, long, value_name = "DIR", default_value = "reproduction", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
-    /// Number of random seeds for experiments (a) and (b); tables give the median and the range.
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of random sets in experiments (a) and (b), and of channel orders in (c). Results are
+    /// medians with ranges; the figure has bands between the quartiles.
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,
     /// File of matrices for experiment (c) (default: the built-in MEG covariances).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -38,8 +38,8 @@ def _layout(C: np.memmap[Any, Any]) -> tuple[int, str, int, int]:
         raise ValueError(f"expected C of shape (n, p, p) with n, p > 0, got shape {shape}")
     if not C.flags.c_contiguous:
         raise ValueError(
-            "memory= needs matrices that lie one after the other in their file, but those of C do "
-            "not: take consecutive matrices, C[i:j], of an array in C order"
+            "memory= needs matrices that are contiguous in their file, but those of C are not: "
+            "take consecutive matrices, C[i:j], of an array in C order"
         )
     # A slice keeps the offset of the array it was taken from: compute its own from the addresses.
     root = C

@@ -63,7 +63,7 @@ def read(inst: Any, picks: Any) -> Read:
     if not names:
         bads = set(inst.info["bads"])
         if bads and set(inst.ch_names) <= bads:
-            raise ValueError("no channels are left: all are marked as bad")
+            raise ValueError("no channels are left: all channels are marked as bad")
         marked = f" ({len(bads)} are marked as bad)" if bads else ""
         raise ValueError(f"no channels are left: there are no good data channels{marked}")
     numbers = [inst.ch_names.index(name) for name in names]

@@ -1,7 +1,6 @@
 //! Solves of resampled sets.
 
-use codiag::error::{MemoryRemedy, Setting};
-use codiag::{Error, MatrixSet, Resample};
+use codiag::{MatrixSet, Resample};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -20,24 +19,7 @@ type Resampled<'py> = Vec<(SolveResult, Bound<'py, PyArray1<f64>>)>;
 /// Raises `MemoryError` if `count` resamples of n matrices of size p do not fit into memory.
 #[pyfunction]
 pub fn check_resamples(count: usize, n: usize, p: usize) -> PyResult<()> {
-    Resample::<f64>::check_memory(count, n, p).map_err(|error| match error {
-        Error::OutOfMemory {
-            what,
-            needed,
-            available,
-            remedy: MemoryRemedy::Setting { value, needs, .. },
-        } => bad_input(Error::OutOfMemory {
-            what,
-            needed,
-            available,
-            remedy: MemoryRemedy::Setting {
-                setting: Setting::Matrices,
-                value,
-                needs,
-            },
-        }),
-        other => bad_input(other),
-    })
+    Resample::<f64>::check_memory(count, n, p).map_err(bad_input)
 }
 
 /// Solves the resampled sets starting from B, each on one thread.

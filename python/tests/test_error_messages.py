@@ -298,7 +298,7 @@ class TestMne:
         info = mne.create_info(4, SFREQ, "eeg")
         raw = mne.io.RawArray(X, info, verbose="error")
         raw.info["bads"] = raw.ch_names
-        with raises(ValueError, "all are marked as bad"):
+        with raises(ValueError, "all channels are marked as bad"):
             codiag.SourceSeparation().fit(raw)
 
     def test_lists_of_raws(self):

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use crate::args::Reproduce;
 use crate::export::{self, OutputFolder};
-use crate::reproduction::experiments::{self, GRADIENT_GOAL, Run};
-use crate::reproduction::{HEADINGS, Results, cells, claims, figure};
+use crate::reproduction::experiments::{self, GRADIENT_GOAL};
+use crate::reproduction::run::Run;
+use crate::reproduction::{HEADINGS, PRINTED_COLUMNS, Results, cells, claims, figure};
 use crate::{ExitStatus, Session, cpu, page, progress};
 
 /// Runs the command.
@@ -46,15 +47,16 @@ fn measure(args: &Reproduce, session: &mut Session<'_>) -> Result<Results> {
     let live = session.live && !session.quiet;
     let bar = live.then(progress::spinner);
     for experiment in &results.experiments {
-        for (seed, set) in experiment.sets.iter().enumerate() {
+        let (title, repeat) = (&experiment.title, experiment.repeat[0]);
+        if bar.is_none() {
+            session.info(&format!("{title}, {}", experiment.count()))?;
+        }
+        for seed in 0..experiment.sets.len() {
             for solver in &results.solvers {
-                let text = format!("{}, seed {seed}: {}", experiment.title, solver.name);
-                match &bar {
-                    Some(bar) => bar.set_message(text),
-                    None => session.info(&text)?,
+                if let Some(bar) = &bar {
+                    bar.set_message(format!("{title}, {repeat} {seed}: {}", solver.name));
                 }
-                let run =
-                    Run::measure(experiment.key, seed, set, solver, session.interrupt_flag())?;
+                let run = Run::measure(experiment, seed, solver, session.interrupt_flag())?;
                 results.runs.push(run);
             }
         }
@@ -71,27 +73,32 @@ fn print(results: &Results, session: &mut Session<'_>) -> std::io::Result<()> {
     let out = &mut *session.out;
     let rows = results.rows();
     for experiment in &results.experiments {
-        writeln!(out, "{}", colors.bold(&experiment.title))?;
-        let cells: Vec<[String; 7]> = std::iter::once(HEADINGS.map(str::to_owned))
-            .chain(
-                rows.iter()
-                    .filter(|row| row.experiment == experiment.key)
-                    .map(cells),
-            )
+        let heading = colors.bold(&experiment.title);
+        writeln!(out, "{heading}, {}", experiment.count())?;
+        let own = rows.iter().filter(|row| row.experiment == experiment.key);
+        let own = own.map(|row| cells(row).map(|cell| cell.to_string()));
+        let lines: Vec<_> = std::iter::once(HEADINGS.map(str::to_owned))
+            .chain(own)
+            .map(|cells| PRINTED_COLUMNS.map(|k| cells[k].clone()))
             .collect();
-        let width = |k: usize| cells.iter().map(|row| row[k].chars().count()).max();
-        let widths: Vec<usize> = (0..HEADINGS.len()).map(|k| width(k).unwrap_or(0)).collect();
-        for row in &cells {
-            let mut line = format!("  {:<1$}", row[0], widths[0]);
-            for k in 1..HEADINGS.len() {
-                line += &format!("  {:>1$}", row[k], widths[k]);
+        let width = |k: usize| lines.iter().map(|line| line[k].chars().count()).max();
+        let widths = [0, 1, 2, 3, 4].map(|k| width(k).unwrap_or(0));
+        for cells in &lines {
+            let mut line = format!("  {:<1$}", cells[0], widths[0]);
+            for (cell, width) in cells.iter().zip(widths).skip(1) {
+                line += &format!("  {cell:>width$}");
             }
             writeln!(out, "{line}")?;
         }
     }
     writeln!(
         out,
-        "\nSpeedup: time of Pham's algorithm to ĝ ≤ {GRADIENT_GOAL:.0e} divided by the time of the solver; {} on {}.\n",
+        "\n{}Speedup: time of Pham's algorithm to ĝ ≤ {GRADIENT_GOAL:.0e} divided by the time of the solver; {} on {}.\n",
+        if results.has_bands() {
+            "Medians, with the smallest and the largest value in brackets. "
+        } else {
+            ""
+        },
         crate::format::count(results.n_jobs, "thread", "threads"),
         results.machine
     )?;

@@ -17,6 +17,14 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
+/// A region between two curves, drawn in the color of a style.
+#[derive(Clone, Debug)]
+pub struct Band {
+    pub style: usize,
+    /// Points on the x axis, with the lower and the upper end of the region.
+    pub points: Vec<(f64, f64, f64)>,
+}
+
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -34,6 +42,9 @@ pub struct Chart {
     pub height: f64,
 }
 
+/// Data of an SVG path, and the position of its end.
+type Path = (String, (f64, f64));
+
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
@@ -42,6 +53,11 @@ const BOTTOM: f64 = 44.0;
 impl Chart {
     /// Draws the chart as SVG, with its upper left corner at the origin.
     pub fn draw(&self) -> String {
+        self.draw_with_bands(&[])
+    }
+
+    /// Draws the chart with bands behind the curves.
+    pub fn draw_with_bands(&self, bands: &[Band]) -> String {
         let mut out = String::new();
         let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
         let title = "font-weight=\"600\" font-size=\"13\"";
@@ -96,6 +112,9 @@ impl Chart {
             let start = "text-anchor=\"start\" font-size=\"10\"";
             out += &text(LEFT + 5.0, y - 4.0, "soft", start, label);
         }
+        for band in bands {
+            out += &self.draw_band(band);
+        }
         for (k, curve) in self.curves.iter().enumerate() {
             out += &if self.bars && k == 0 {
                 self.draw_bars(curve)
@@ -106,11 +125,12 @@ impl Chart {
         out
     }
 
-    fn draw_curve(&self, curve: &Curve) -> String {
+    /// Returns the path through points, and the position of its end; None if there are no points.
+    fn path(&self, points: impl ExactSizeIterator<Item = (f64, f64)>) -> Option<Path> {
         let mut path = String::new();
         let mut last: Option<(f64, f64)> = None;
-        let count = curve.points.len();
-        for (k, point) in curve.points.iter().enumerate() {
+        let count = points.len();
+        for (k, point) in points.enumerate() {
             let (x, y) = (self.x_position(point.0), self.y_position(point.1));
             let near = last.is_some_and(|(a, b)| (x - a).hypot(y - b) < RESOLUTION);
             if near && k + 1 < count {
@@ -123,7 +143,24 @@ impl Chart {
             );
             last = Some((x, y));
         }
-        let Some((x, y)) = last else {
+        last.map(|end| (path, end))
+    }
+
+    fn draw_band(&self, band: &Band) -> String {
+        let upper = band.points.iter().map(|(x, _, high)| (*x, *high));
+        let lower = band.points.iter().rev().map(|(x, low, _)| (*x, *low));
+        let (Some((upper, _)), Some((lower, _))) = (self.path(upper), self.path(lower)) else {
+            return String::new();
+        };
+        let lower = lower.replacen('M', "L", 1);
+        format!(
+            "<path class=\"band d{}\" d=\"{upper}{lower}Z\"/>",
+            band.style
+        )
+    }
+
+    fn draw_curve(&self, curve: &Curve) -> String {
+        let Some((path, (x, y))) = self.path(curve.points.iter().copied()) else {
             return String::new();
         };
         let (name, style) = (escape(&curve.name), curve.style);
@@ -176,6 +213,14 @@ pub fn sample(style: usize) -> String {
     format!(
         "<path class=\"curve c{style}\" d=\"M0 6L26 6\"/><circle class=\"d{style}\" cx=\"26\" cy=\"6\" \
          r=\"3.6\"/>"
+    )
+}
+
+/// Returns a sample of a curve with its band for legends.
+pub fn sample_with_band(style: usize) -> String {
+    format!(
+        "<path class=\"band d{style}\" d=\"M0 0H26V12H0Z\"/>{}",
+        sample(style)
     )
 }
 

@@ -11,6 +11,7 @@ pub const STYLE: &str = "\
 .ink{fill:#1d2430}.soft{fill:#5a6472}.paper{fill:#ffffff}
 .grid{stroke:#e4e7ec;stroke-width:1}.frame{stroke:#b6bdc7;stroke-width:1;fill:none}
 .goal{stroke:#8a93a0;stroke-width:1;stroke-dasharray:2 3}
+.band{fill-opacity:.17;stroke:none}
 .curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#a4418a}
 .c1{stroke-dasharray:7 4}.c2{stroke-dasharray:1.5 4}.c3{stroke-width:2.6}
@@ -21,6 +22,7 @@ pub const STYLE: &str = "\
 
 /// Colors of figures in dark mode.
 pub const DARK_STYLE: &str = "\
+.band{fill-opacity:.24}
 .ink{fill:#e7eaf0}.soft{fill:#a2abb8}.paper{fill:#14171c}
 .grid{stroke:#2a2f38}.frame{stroke:#4b5563}.goal{stroke:#7d8794}
 .c0{stroke:#56b4e9}.c1{stroke:#f0883e}.c2{stroke:#2fc79a}.c3{stroke:#e38fc9}

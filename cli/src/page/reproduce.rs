@@ -2,11 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::{document, drawing, legend, section, table};
+use super::{document, legend, section, table, verbatim};
+use crate::figure::inline;
 use crate::format;
 use crate::reproduction::claims::{self, Verdict};
-use crate::reproduction::experiments::{GRADIENT_GOAL, Ratio};
-use crate::reproduction::{HEADINGS, Results, cells, figure};
+use crate::reproduction::experiments::GRADIENT_GOAL;
+use crate::reproduction::figure::{self, Panel};
+use crate::reproduction::summary::Speedup;
+use crate::reproduction::{HEADINGS, Results, cells};
 
 /// Renders the report.
 pub fn render(results: &Results) -> String {
@@ -34,17 +37,19 @@ pub fn render(results: &Results) -> String {
     document("codiag: reproduction of Beyond Pham’s algorithm", &body)
 }
 
-/// Speed relative to Pham's algorithm, one card per experiment.
+/// Median speed relative to Pham's algorithm, one card per experiment.
 fn headline(results: &Results) -> Markup {
     let speed = |experiment: &str, solver: &str| {
         let pham = results.runs_of(experiment, "pham");
-        Ratio::of(&results.runs_of(experiment, solver), &pham).describe()
+        let speedup = Speedup::of(&results.runs_of(experiment, solver), &pham);
+        speedup.median.describe()
     };
+    let several = results.has_bands();
     html! {
         dl.facts.three {
             @for experiment in &results.experiments {
                 div {
-                    dt { (experiment.title) ", compared with Pham’s algorithm" }
+                    dt { (experiment.title) ", compared with Pham’s algorithm" @if several { " (median)" } }
                     dd { "codiag: " (speed(experiment.key, "newton")) }
                     dd.second { "the paper’s method: " (speed(experiment.key, "quasi-newton")) }
                 }
@@ -59,11 +64,12 @@ fn panels(results: &Results) -> Markup {
         figure {
             (legend(solvers.map(|solver| (solver.name, solver.style))))
             div.panels.by-column {
-                @for chart in figure::charts(results).iter().flatten() {
-                    (drawing(&format!("{}: {} against time", chart.title, chart.y_label), chart))
+                @for panel in figure::panels(results).iter().flatten() {
+                    (panel_drawing(panel))
                 }
             }
             figcaption {
+                @if let Some(note) = results.band_note() { (note) " " }
                 "Logarithmic axes; lower and further left is better; a dot marks the end of each curve. Each loss is drawn \
                  relative to the local minimum that its run approaches, because (b) and (c) have several local minima and \
                  the methods do not all reach the same one. The table has the final losses. Differences below 10⁻¹⁴ are \
@@ -71,6 +77,12 @@ fn panels(results: &Results) -> Markup {
             }
         }
     }
+}
+
+fn panel_drawing(panel: &Panel) -> Markup {
+    let chart = &panel.chart;
+    let title = format!("{}: {} against time", chart.title, chart.y_label);
+    verbatim(inline(chart.width, chart.height, &title, &panel.draw()))
 }
 
 fn claims_section(results: &Results) -> Markup {
@@ -98,7 +110,12 @@ fn numbers(results: &Results) -> Markup {
                 tr { th colspan=(HEADINGS.len()) scope="rowgroup" { (experiment.title) } }
                 @for row in rows.iter().filter(|row| row.experiment == experiment.key) {
                     tr {
-                        @for cell in cells(row) { td { (cell) } }
+                        @for cell in cells(row) {
+                            td {
+                                (cell.median)
+                                @if let Some(range) = cell.range { br; span.soft.small { (range) } }
+                            }
+                        }
                     }
                 }
             }
@@ -108,6 +125,9 @@ fn numbers(results: &Results) -> Markup {
     html! {
         (table(None, &headings, &bodies))
         p {
+            @if results.has_bands() {
+                "Each cell has the median and, below it, the smallest and the largest value. "
+            }
             "Speedup over Pham: time of Pham’s algorithm to reach ĝ = 1e-6 divided by the time of the method. “> 3×” means that \
              Pham’s algorithm did not reach it within its iterations; “< 1×” means that the method did not. Different \
              final losses are different local minima; lower is better."
@@ -116,30 +136,39 @@ fn numbers(results: &Results) -> Markup {
 }
 
 fn method(results: &Results) -> Markup {
-    let several = results
-        .experiments
-        .iter()
-        .any(|experiment| experiment.sets.len() > 1);
     html! {
         @for experiment in &results.experiments {
-            p { strong { (experiment.title) } ": " (experiment.description) "." }
+            p { strong { (experiment.title) } ": " (experiment.description) "; " (experiment.count()) "." }
         }
         p {
             "The first three solvers start from the whitener of the mean, as in the paper; the last one uses the default \
              starting point of codiag (spectral). Every solve ran on "
             (format::count(results.n_jobs, "thread", "threads"))
-            ". Each run was repeated up to ten times, and the fastest time of each step is used. Times include the \
-             computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
-             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration of Pham's algorithm is a sweep over all pairs."
+            ". Each run was repeated up to ten times, long runs less often, and the fastest time of each step is \
+             used. Times include the computation of the starting point. ĝ is the norm of the relative gradient divided by √p, with rows of B \
+             scaled to unit mean power; times are compared at ĝ = " (format!("{GRADIENT_GOAL:.0e}")) ". An iteration \
+             of Pham's algorithm is a sweep over all pairs. Losses of iterations in single precision were computed \
+             again in double precision, outside of the measured time."
         }
-        @if several {
+        @if results.has_bands() {
             p {
-                "Values over several seeds are medians with their range in brackets; the figure shows seed 0."
+                "All solvers run on the same sets: in (a) and (b) one random set per seed; in (c) one set, with its \
+                 channels in a different random order each time (order 0 is the original one). The whitener does not \
+                 depend on the order of the channels, except for rounding errors, because it is computed from \
+                 eigenvectors. In (c), ranges of the first three solvers therefore show the variation of the times, \
+                 and whether rounding errors lead to another minimum."
+            }
+            p {
+                "In the figure, the runs of a solver are combined on a common logarithmic grid of times: each run \
+                 contributes its latest value at that time, its first value before its beginning, and its final value \
+                 after its end. Quantiles are interpolated between logarithms. In the table and in the claims, numbers \
+                 are medians with the range from the smallest to the largest value, and a speedup is the median of \
+                 the ratios on equal sets."
             }
         }
         p {
-            "To repeat this: " code { "codiag reproduce" } "; with several seeds: "
-            code { "codiag reproduce --seeds 5" } ". All numbers are in " code { "results.json" } " and "
+            "To repeat this: " code { "codiag reproduce" } "; with a single seed: "
+            code { "codiag reproduce --seeds 1" } ". All numbers are in " code { "results.json" } " and "
             code { "history.csv" } "."
         }
     }

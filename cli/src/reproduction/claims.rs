@@ -4,13 +4,17 @@ use codiag::Record;
 use serde::{Serialize, Serializer};
 
 use super::Results;
-use super::experiments::{Ratio, Run};
+use super::experiments::Experiment;
+use super::run::Run;
+use super::summary::{Cell, Range, Ratio, Speedup, TimeToGoal};
 use crate::format::median;
 
 /// Values of ĝ below this are rounding errors.
 const GRADIENT_ROUNDING: f64 = 1e-13;
 /// The order of convergence is estimated from iterations with ĝ below this.
 const ASYMPTOTIC_BELOW: f64 = 2e-2;
+/// Losses that differ by less belong to the same minimum.
+const SAME_LOSS: f64 = 1e-6;
 
 /// Whether the measurements confirm a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +88,14 @@ fn quadratic_convergence(runs: &[&Run]) -> Claim {
         .iter()
         .filter_map(|run| convergence_order(&run.history))
         .collect();
-    let q = median(&orders);
-    let (verdict, measured) = if q.is_nan() {
+    let (verdict, measured) = if orders.is_empty() {
         (
             Verdict::NotMeasured,
             "There were too few iterations to estimate an order of convergence.".to_owned(),
         )
     } else {
-        let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
-        let verdict = if q >= 1.6 {
+        let order = Range::of(&orders);
+        let verdict = if order.median >= 1.6 {
             Verdict::Holds
         } else {
             Verdict::DoesNotHold
@@ -100,7 +103,9 @@ fn quadratic_convergence(runs: &[&Run]) -> Claim {
         (
             verdict,
             format!(
-                "Estimated order of convergence: {q:.1} (2 = quadratic). Iterations: {iterations:.0}."
+                "Estimated order of convergence: {} (2 = quadratic). Iterations: {}.",
+                order.show(|q| format!("{q:.1}")),
+                iterations(runs)
             ),
         )
     };
@@ -122,17 +127,15 @@ fn linear_convergence(results: &Results) -> Claim {
             .iter()
             .filter_map(|run| convergence_rate(&run.history))
             .collect();
-        let factor = median(&rates);
-        let reached = runs.iter().all(|run| run.seconds_to_goal.is_some());
-        let iterations = median(&runs.iter().map(|run| run.n_iter as f64).collect::<Vec<_>>());
-        holds &= factor < 1.0 && factor > 0.3;
-        let end = if reached {
-            ""
-        } else {
-            " without reaching ĝ = 1e-6"
-        };
+        let factor = Range::of(&rates);
+        holds &= factor.median < 1.0 && factor.median > 0.3;
+        let reached = TimeToGoal::of(&runs).reached;
         sentences.push(format!(
-            "In ({key}), ĝ is multiplied by {factor:.3} per iteration; the run took {iterations:.0} iterations{end}."
+            "In ({key}), ĝ is multiplied by {} per iteration; the runs took {} iterations, and {reached} of {} \
+             reached ĝ = 1e-6.",
+            factor.show(|x| format!("{x:.3}")),
+            iterations(&runs),
+            runs.len()
         ));
     }
     Claim {
@@ -147,6 +150,12 @@ fn linear_convergence(results: &Results) -> Claim {
     }
 }
 
+/// Formats the median and range of the number of iterations.
+fn iterations(runs: &[&Run]) -> Cell {
+    let counts: Vec<f64> = runs.iter().map(|run| run.n_iter as f64).collect();
+    Range::of(&counts).show(|x| format!("{x:.0}"))
+}
+
 /// Compares the quasi-Newton method with Pham's algorithm.
 fn faster_than_pham(results: &Results) -> Claim {
     let mut sentences = Vec::new();
@@ -154,13 +163,13 @@ fn faster_than_pham(results: &Results) -> Claim {
     for experiment in &results.experiments {
         let key = experiment.key;
         let pham = results.runs_of(key, "pham");
-        let ratio = Ratio::of(&results.runs_of(key, "quasi-newton"), &pham);
-        match ratio {
+        let speedup = Speedup::of(&results.runs_of(key, "quasi-newton"), &pham);
+        match speedup.median {
             Ratio::Exactly(times) | Ratio::MoreThan(times) if times > 1.05 => faster += 1,
             Ratio::Exactly(times) | Ratio::LessThan(times) if times < 0.95 => slower += 1,
             _ => {}
         }
-        sentences.push(format!("({key}) {}", ratio.describe()));
+        sentences.push(format!("({key}) {}", speedup.describe()));
     }
     let verdict = match (faster, slower) {
         (0, 0) => Verdict::NotMeasured,
@@ -182,28 +191,28 @@ fn faster_than_pham(results: &Results) -> Claim {
 
 /// Compares the default method of codiag with both methods of the paper.
 fn newton_is_faster(results: &Results) -> Claim {
-    let (mut sentences, mut losses) = (Vec::new(), String::new());
+    let (mut sentences, mut minima) = (Vec::new(), String::new());
     let mut all = true;
     for experiment in &results.experiments {
         let key = experiment.key;
         let own = results.runs_of(key, "newton");
-        let against = |solver| Ratio::of(&own, &results.runs_of(key, solver));
+        let against = |solver| Speedup::of(&own, &results.runs_of(key, solver));
         let (pham, paper) = (against("pham"), against("quasi-newton"));
-        for ratio in [pham, paper] {
-            all &= matches!(ratio, Ratio::Exactly(t) | Ratio::MoreThan(t) if t > 1.0);
+        for speedup in [pham, paper] {
+            all &= matches!(speedup.median, Ratio::Exactly(t) | Ratio::MoreThan(t) if t > 1.0);
         }
         sentences.push(format!(
             "({key}) {} compared with Pham's algorithm, {} compared with the paper's method",
             pham.describe(),
             paper.describe()
         ));
-        losses.extend(lower_minimum_of_others(results, key));
+        minima.extend(minima_of_others(results, experiment));
     }
     Claim {
         statement:
             "Not a claim of the paper: Newton's method from the spectral start is faster than both."
                 .to_owned(),
-        measured: format!("Time to ĝ ≤ 1e-6: {}.{losses}", sentences.join("; ")),
+        measured: format!("Time to ĝ ≤ 1e-6: {}.{minima}", sentences.join("; ")),
         verdict: if all {
             Verdict::Holds
         } else {
@@ -212,23 +221,24 @@ fn newton_is_faster(results: &Results) -> Claim {
     }
 }
 
-/// Returns a sentence if another method reached a lower minimum in this experiment.
-fn lower_minimum_of_others(results: &Results, experiment: &str) -> Option<String> {
-    let loss = |solver| {
-        let runs = results.runs_of(experiment, solver);
-        median(&runs.iter().map(|run| run.loss).collect::<Vec<_>>())
+/// Returns a sentence if other methods reached lower minima than Newton's method from the spectral
+/// start in this experiment.
+fn minima_of_others(results: &Results, experiment: &Experiment) -> Option<String> {
+    let own = results.runs_of(experiment.key, "newton");
+    let lower = |solver| {
+        let others = results.runs_of(experiment.key, solver);
+        let pairs = own.iter().zip(&others);
+        pairs
+            .filter(|(own, other)| own.local_minimum > other.local_minimum + SAME_LOSS)
+            .count()
     };
-    let own = loss("newton");
-    let (name, best) = [
-        ("Pham's algorithm", loss("pham")),
-        ("the paper's method", loss("quasi-newton")),
-    ]
-    .into_iter()
-    .min_by(|x, y| x.1.total_cmp(&y.1))?;
-    (own > best + 1e-6).then(|| {
+    let (pham, paper) = (lower("pham"), lower("quasi-newton"));
+    (pham.max(paper) > 0).then(|| {
         format!(
-            " In ({experiment}), {name} reached a lower minimum, {best:.4} instead of {own:.4}; --n-restarts tries \
-             several starting points."
+            " In ({}), of {}, Pham's algorithm reached a lower minimum in {pham}, the paper's method in {paper}; \
+             --n-restarts tries several starting points.",
+            experiment.key,
+            experiment.count()
         )
     })
 }

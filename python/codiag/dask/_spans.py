@@ -55,8 +55,7 @@ def check_length(name: str, length: int, samples: int) -> None:
     """Raise unless a segment of that length fits."""
     if not 1 <= length <= samples:
         raise ValueError(
-            f"{name} must be at least 1 sample and at most the whole recording, "
-            f"got {length} for {samples} samples"
+            f"{name} must be from 1 to the {samples} samples of the recording, got {length}"
         )
 
 
