@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import codiag
-from codiag._report import report_result, report_separation
 
 
 def headings(path):
@@ -36,7 +35,7 @@ def recording():
 def test_result_with_and_without_matrices(path, is_complex):
     C, _ = codiag.datasets.synthetic(20, 4, sigma=0.1, complex=is_complex)
     result = codiag.diagonalize(C, n_resamples=5)
-    report_result(result, path, C, title="my <matrices>")
+    result.report(path, C, title="my <matrices>")
     assert headings(path) == [
         "Convergence",
         "How diagonal are the matrices?",
@@ -48,7 +47,7 @@ def test_result_with_and_without_matrices(path, is_complex):
     assert "PCA" in page
     assert "S03" in page
     assert "5 resamples" in page
-    report_result(result, path)
+    result.report(path)
     page = path.read_text(encoding="utf-8")
     assert "Not available" in page
     assert "PCA: " not in page
@@ -58,7 +57,7 @@ def test_reduced_and_reloaded_results(path, tmp_path):
     C, _ = codiag.datasets.synthetic(20, 5, sigma=0.1)
     result = codiag.diagonalize(C, n_components=3, criterion="least-squares")
     result.save(tmp_path / "result.npz")
-    report_result(codiag.load(tmp_path / "result.npz"), path, C)
+    codiag.load(tmp_path / "result.npz").report(path, C)
     assert "How diagonal are the matrices?" in headings(path)
 
 
@@ -67,7 +66,7 @@ def test_other_matrices_raise_and_leave_the_file(path):
     result = codiag.diagonalize(C)
     path.write_text("before")
     with pytest.raises(ValueError, match="C has matrices of 3 rows"):
-        report_result(result, path, C[:, :3, :3])
+        result.report(path, C[:, :3, :3])
     assert path.read_text() == "before"
     assert list(path.parent.iterdir()) == [path]
 
@@ -84,7 +83,7 @@ def test_other_matrices_raise_and_leave_the_file(path):
 )
 def test_separations(path, recording, model, figure):
     model = model().fit(recording)
-    report_separation(model, path, recording, exclude=["S01"])
+    model.report(path, recording, exclude=["S01"])
     found = headings(path)
     for heading in ["Before and after", "Suspected artifacts", "All sources", "Convergence"]:
         assert heading in found
@@ -97,18 +96,18 @@ def test_separations(path, recording, model, figure):
 
 def test_separation_without_sampling_frequency(path, recording):
     model = codiag.SourceSeparation().fit(recording)
-    report_separation(model, path, recording)
+    model.report(path, recording)
     found = headings(path)
     assert "Before and after" not in found
     assert "Artifact scores" not in found
     with pytest.raises(ValueError, match="there is no source"):
-        report_separation(model, path, recording, exclude=["S09"])
+        model.report(path, recording, exclude=["S09"])
 
 
 def test_epochs(path, recording):
     epochs = recording.reshape(4, 20, 500).transpose(1, 0, 2)
     model = codiag.SourceSeparation(sfreq=250).fit(epochs)
-    report_separation(model, path, epochs)
+    model.report(path, epochs)
     assert "All sources" in headings(path)
 
 
@@ -121,7 +120,7 @@ def test_mne_recording_has_maps_and_reference_channels(path, recording):
     raw.set_montage("standard_1020", on_missing="ignore", verbose="error")
     raw.set_annotations(mne.Annotations([1], [2], ["BAD"]))
     model = codiag.SourceSeparation().fit(raw)
-    report_separation(model, path, raw, exclude=[0])
+    model.report(path, raw, exclude=[0])
     assert "Overview" in headings(path)
     page = path.read_text(encoding="utf-8")
     assert "correlation, EOG" in page
