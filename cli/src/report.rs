@@ -44,7 +44,7 @@ pub fn diagonalization_warnings<T: Scalar>(result: &SolveResult<'_, T>) -> Vec<S
 ///     tol: Some(1e-8),
 ///     seconds: None,
 ///     warnings: &[],
-///     comparison: Comparison::of(&set, &result.b).as_ref(),
+///     comparison: Comparison::of(&set, &(&result).into()).as_ref(),
 ///     provenance: &Provenance::default(),
 ///     files: false,
 /// });

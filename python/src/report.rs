@@ -227,8 +227,8 @@ fn result_page<T: Scalar + Element>(
             Some((data, n)) => Some(MatrixSet::with_options(data, n, size, &set_options)?),
             None => None,
         };
-        let comparison = set.and_then(|set| Comparison::of(&set, &stored.b));
         let solve = stored.view();
+        let comparison = set.and_then(|set| Comparison::of(&set, &solve));
         let warnings = report::diagonalization_warnings(&solve);
         Ok(report::diagonalization(&DiagonalizationReport {
             input: &title,

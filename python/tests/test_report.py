@@ -38,7 +38,7 @@ def test_result_with_and_without_matrices(path, is_complex):
     result.report(path, C, title="my <matrices>")
     assert headings(path) == [
         "Convergence",
-        "How diagonal are the matrices?",
+        "Comparison with channels and PCA",
         "Residual of each matrix",
         "Components",
     ]
@@ -58,7 +58,7 @@ def test_reduced_and_reloaded_results(path, tmp_path):
     result = codiag.diagonalize(C, n_components=3, criterion="least-squares")
     result.save(tmp_path / "result.npz")
     codiag.load(tmp_path / "result.npz").report(path, C)
-    assert "How diagonal are the matrices?" in headings(path)
+    assert "Comparison with channels and PCA" in headings(path)
 
 
 def test_other_matrices_raise_and_leave_the_file(path):

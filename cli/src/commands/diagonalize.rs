@@ -112,7 +112,7 @@ impl Request<'_> {
         })?;
         drop(display);
         let seconds = clock.elapsed().as_secs_f64();
-        let compare = || Comparison::of(set, &result.b);
+        let compare = || Comparison::of(set, &(&result).into());
         let solved = Solved {
             name,
             summary: set.summary().clone(),

@@ -1,8 +1,9 @@
 //! How diagonal the matrices are for the channels, for PCA and for B.
 
-use codiag::{Evaluation, Matrix, MatrixSet, Rank, Reduction, Scalar};
+use codiag::{Criterion, Evaluation, Matrix, MatrixSet, Rank, Reduction, Scalar};
 use maud::{Markup, html};
 
+use super::solve::SolveResult;
 use super::{heat_map, table};
 use crate::figure::heat;
 use crate::format::{self, short};
@@ -14,72 +15,113 @@ const MAX_MULTIPLICATIONS: usize = 1 << 30;
 const MIN_MATRICES: usize = 4;
 const MAX_MATRICES: usize = 4096;
 
-/// Off-diagonal entries of the matrices, and the loss, in three bases.
+/// What the criterion makes small, for three bases.
 pub struct Comparison {
     bases: Vec<Basis>,
-    /// Whether entries are correlations.
-    correlations: bool,
+    measure: Measure,
     /// Number of matrices that were used, and number of all matrices.
     used: usize,
     all: usize,
 }
 
+/// Quantity that is averaged over the matrices. Its unit is that of the criterion, so that smaller
+/// values mean a smaller loss.
+#[derive(Clone, Copy, PartialEq)]
+enum Measure {
+    /// Correlations of D = B C Bᴴ.
+    Correlation,
+    /// Off-diagonal entries of D, relative to the root mean square of the eigenvalues.
+    OffDiagonal,
+    /// Entries of C − A Λ Aᴴ, relative to the root mean square of the eigenvalues.
+    Residual,
+}
+
 struct Basis {
     name: &'static str,
     description: &'static str,
-    /// Root mean square over the matrices of each entry, relative to the diagonal entries.
+    /// Root mean square over the matrices of each entry.
     entries: Matrix,
+    /// Root mean square of all entries.
+    rms: f64,
     /// Loss, if it is defined for this basis.
     loss: Option<f64>,
 }
 
 impl Comparison {
-    /// Computes the off-diagonal entries and losses of a set. Returns None if the mean of the set
-    /// has no eigenvectors.
-    pub fn of<T: Scalar>(set: &MatrixSet<T>, b: &Matrix<T>) -> Option<Self> {
-        let r = set.dimension();
-        let patterns = set.reduction().map(Reduction::patterns);
-        let mean = match patterns {
-            Some(patterns) => congruence(patterns, set.mean()),
-            None => set.mean().clone(),
+    /// Compares the channels, the eigenvectors of the mean and a result. Returns None if the mean
+    /// of the set has no eigenvectors, or the result is not one of this set.
+    pub fn of<T: Scalar>(set: &MatrixSet<T>, result: &SolveResult<'_, T>) -> Option<Self> {
+        let (n, r, p) = (set.len(), set.dimension(), set.channels());
+        let measure = match set.criterion() {
+            Criterion::Likelihood => Measure::Correlation,
+            Criterion::LeastSquares => Measure::Residual,
+            _ => Measure::OffDiagonal,
         };
+        let fits = measure != Measure::Residual || result.powers.rows() == n;
+        if !fits || result.b.columns() != p || result.b.rows() != r {
+            return None;
+        }
+        let patterns = set.reduction().map(Reduction::patterns);
+        // The matrices of a reduced set have the coordinates of the reduction.
+        let channels = |c: &Matrix<T>| patterns.map_or_else(|| c.clone(), |a| congruence(a, c));
         // All eigenvectors in descending order of eigenvalues, one per row.
-        let eigenvectors = Reduction::of_energy(&mean, Rank::Full).ok()?;
-        let eigenvectors = eigenvectors.filters();
-        let pca = Matrix::from_fn(r, mean.rows(), |a, c| eigenvectors[(a, c)]);
+        let eigenvectors = Reduction::of_energy(&channels(set.mean()), Rank::Full).ok()?;
+        let pca = Matrix::from_fn(r, p, |a, c| eigenvectors.filters()[(a, c)]);
+        let affordable = MAX_MULTIPLICATIONS / p.pow(3);
+        let used = affordable.clamp(MIN_MATRICES, MAX_MATRICES).min(n);
+        let identity = Matrix::identity(p);
         let loss =
             |b: &Matrix<T>| Some(Evaluation::at(set, b).ok()?.loss).filter(|x| x.is_finite());
-        // The matrices of a reduced set have the coordinates of the reduction.
-        let inner = |m: &Matrix<T>| patterns.map_or_else(|| m.clone(), |patterns| m * patterns);
-        let identity = Matrix::identity(set.channels());
-        let n = set.len();
-        let affordable = MAX_MULTIPLICATIONS / set.channels().pow(3);
-        let used = affordable.clamp(MIN_MATRICES, MAX_MATRICES).min(n);
-        let chosen: Vec<usize> = (0..used).map(|k| k * n / used).collect();
-        let definite = set.criterion().requires_definite();
-        let basis = |name, description, basis: &Matrix<T>, loss| Basis {
-            name,
-            description,
-            entries: off_diagonal(set, &chosen, &inner(basis), definite),
-            loss,
+        let losses = [
+            loss(&identity).filter(|_| patterns.is_none()),
+            loss(&pca),
+            loss(result.b),
+        ];
+        let mut sums = Sums::new(set, used);
+        let squares = [
+            sums.mean(measure, |_, c| {
+                transformed(measure, c, &identity, &channels)
+            }),
+            sums.mean(measure, |_, c| transformed(measure, c, &pca, &channels)),
+            sums.mean(measure, |i, c| match measure {
+                Measure::Residual => residual(&channels(c), result.a, result.powers.row(i)),
+                _ => congruence(result.b, &channels(c)),
+            }),
+        ];
+        let unit = match measure {
+            Measure::Correlation => 1.0,
+            _ => (sums.energy() / r as f64).max(f64::MIN_POSITIVE),
         };
-        let channels_loss = if patterns.is_none() {
-            loss(&identity)
-        } else {
-            None
-        };
+        let names = [
+            ("Channels", "the matrices themselves"),
+            ("PCA", "eigenvectors of the mean matrix"),
+            ("B", "the result"),
+        ];
+        let bases = names.into_iter().zip(squares).zip(losses);
+        let bases = bases.map(|(((name, description), squares), loss)| {
+            let size = squares.rows();
+            let entries = Matrix::from_fn(size, size, |a, b| {
+                if a == b && measure != Measure::Residual {
+                    0.0
+                } else {
+                    (squares[(a, b)] / unit).sqrt()
+                }
+            });
+            let count = match measure {
+                Measure::Residual => size * size,
+                _ => size * (size - 1),
+            };
+            Basis {
+                name,
+                description,
+                rms: entries.norm() / (count.max(1) as f64).sqrt(),
+                entries,
+                loss,
+            }
+        });
         Some(Self {
-            bases: vec![
-                basis(
-                    "Channels",
-                    "the matrices themselves",
-                    &identity,
-                    channels_loss,
-                ),
-                basis("PCA", "eigenvectors of the mean matrix", &pca, loss(&pca)),
-                basis("B", "the result", b, loss(b)),
-            ],
-            correlations: definite,
+            bases: bases.collect(),
+            measure,
             used,
             all: n,
         })
@@ -87,24 +129,34 @@ impl Comparison {
 
     /// Heat maps and a table.
     pub(super) fn markup(&self) -> Markup {
-        let largest = self
-            .bases
-            .iter()
-            .map(|basis| largest_off_diagonal(&basis.entries))
-            .fold(0.0, f64::max);
-        // Without off-diagonal entries the maps are blank.
+        let entries = self.bases.iter().flat_map(|basis| basis.entries.as_slice());
+        let largest = entries.fold(0.0_f64, |m, x| m.max(*x));
+        // The maps are blank if all entries are zero.
         let scale = if largest > 0.0 { largest } else { 1.0 };
-        let unit = if self.correlations {
-            "RMS correlation"
-        } else {
-            "RMS relative entry"
+        let (unit, explanation) = match self.measure {
+            Measure::Correlation => (
+                "RMS correlation",
+                "Root mean square over the matrices of the correlation of each pair: zero everywhere means that all \
+                 matrices are diagonal. PCA makes their mean diagonal, but not each of them.",
+            ),
+            Measure::OffDiagonal => (
+                "RMS entry",
+                "Root mean square over the matrices of each off-diagonal entry, relative to that of the eigenvalues: zero \
+                 everywhere means that all matrices are diagonal. PCA makes their mean diagonal, but not each of them.",
+            ),
+            Measure::Residual => (
+                "RMS residual",
+                "Root mean square over the matrices of each entry of the residual of the fit, relative to that of the \
+                 eigenvalues: zero everywhere means that the fit is exact. For the channels A is the identity, for PCA it has the \
+                 eigenvectors of the mean.",
+            ),
         };
         let rows = html! {
             tbody {
                 @for basis in &self.bases {
                     tr {
                         td { (basis.name) ": " (basis.description) }
-                        td { (short(basis.rms())) }
+                        td { (short(basis.rms)) }
                         td { (basis.loss.map_or("–".to_owned(), |loss| format::loss(loss, 6))) }
                     }
                 }
@@ -112,52 +164,87 @@ impl Comparison {
         };
         html! {
             p {
-                @if self.correlations {
-                    "Root mean square over the matrices of the correlation of each pair: zero everywhere means that all \
-                     matrices are diagonal."
-                } @else {
-                    "Root mean square over the matrices of each off-diagonal entry, relative to those of the two diagonal \
-                     entries: zero everywhere means that all matrices are diagonal."
-                }
-                " PCA makes their mean diagonal, but not each of them."
+                (explanation)
                 @if self.used < self.all { " Computed from " (self.used) " evenly spaced matrices of " (self.all) "." }
             }
             div.panels.heat-three {
                 @for basis in &self.bases {
                     @let (p, description) = (basis.entries.rows(), format!("{unit} for {}", basis.name));
                     figure {
-                        (heat_map(p, p, &description, |a, b| if a == b { 0.0 } else { basis.entries[(a, b)] / scale }))
-                        figcaption { (basis.name) ": overall " (short(basis.rms())) "." }
+                        (heat_map(p, p, &description, |a, b| basis.entries[(a, b)] / scale))
+                        figcaption { (basis.name) ": overall " (short(basis.rms)) "." }
                     }
                 }
             }
             p.scale { "0 " img alt="color scale" src=(heat::data_url(1, 64, |_, column| column as f64 / 63.0)); " " (short(largest)) }
             (table(None, &[&["basis"], &[unit], &["loss"]], &rows))
             p {
-                "The loss is 0 if all matrices are diagonal. Compare the loss at B with the losses of the channels and of PCA: \
-                 the part that remains at B is noise, or the matrices have no common diagonalizer."
+                @if self.measure == Measure::Residual { "The loss is 0 if the fit is exact." }
+                @else { "The loss is 0 if all matrices are diagonal." }
+                " Compare the loss at B with the losses of the channels and of PCA: the part that remains at B is noise, or \
+                 the matrices have no common diagonalizer."
             }
         }
     }
 }
 
-impl Basis {
-    /// Root mean square of all off-diagonal entries.
-    fn rms(&self) -> f64 {
-        let p = self.entries.rows();
-        let pairs = (p * p - p).max(1) as f64;
-        let squares = off_diagonal_entries(&self.entries).map(|x| x * x);
-        (squares.sum::<f64>() / pairs).sqrt()
+/// Weighted means over evenly spaced matrices of a set.
+struct Sums<'a, T> {
+    set: &'a MatrixSet<T>,
+    chosen: Vec<usize>,
+}
+
+impl<'a, T: Scalar> Sums<'a, T> {
+    fn new(set: &'a MatrixSet<T>, used: usize) -> Self {
+        let n = set.len();
+        Self {
+            set,
+            chosen: (0..used).map(|k| k * n / used).collect(),
+        }
     }
-}
 
-fn off_diagonal_entries(m: &Matrix) -> impl Iterator<Item = f64> {
-    let pairs = (0..m.rows()).flat_map(move |a| (0..m.rows()).map(move |b| (a, b)));
-    pairs.filter(|(a, b)| a != b).map(|at| m[at])
-}
+    /// Sum of the weights.
+    fn total(&self) -> f64 {
+        let weights = self.chosen.iter().map(|i| self.set.weights()[*i]);
+        weights.sum::<f64>().max(f64::MIN_POSITIVE)
+    }
 
-fn largest_off_diagonal(m: &Matrix) -> f64 {
-    off_diagonal_entries(m).fold(0.0, f64::max)
+    /// Mean of ‖C‖².
+    fn energy(&self) -> f64 {
+        let energy = |i: &usize| self.set.weights()[*i] * self.set.matrix(*i).norm().powi(2);
+        self.chosen.iter().map(energy).sum::<f64>() / self.total()
+    }
+
+    /// Mean of the squares of the entries of a function of each matrix, or of its correlations.
+    fn mean(
+        &mut self,
+        measure: Measure,
+        function: impl Fn(usize, &Matrix<T>) -> Matrix<T>,
+    ) -> Matrix {
+        let mut sums = Matrix::zeros(0, 0);
+        for i in &self.chosen {
+            let (d, weight) = (function(*i, &self.set.matrix(*i)), self.set.weights()[*i]);
+            let r = d.rows();
+            if sums.rows() == 0 {
+                sums = Matrix::zeros(r, r);
+            }
+            for a in 0..r {
+                for b in 0..r {
+                    let scale = match measure {
+                        Measure::Correlation => d[(a, a)].real() * d[(b, b)].real(),
+                        _ => 1.0,
+                    };
+                    let square = d[(a, b)].abs().powi(2) / scale;
+                    if square.is_finite() {
+                        sums[(a, b)] += weight * square;
+                    }
+                }
+            }
+        }
+        let total = self.total();
+        sums.as_mut_slice().iter_mut().for_each(|x| *x /= total);
+        sums
+    }
 }
 
 /// M C Mᴴ.
@@ -165,43 +252,28 @@ fn congruence<T: Scalar>(m: &Matrix<T>, c: &Matrix<T>) -> Matrix<T> {
     &(m * c) * &m.adjoint()
 }
 
-/// Root mean square over the chosen matrices of |D_ab|, relative to the diagonal entries: of
-/// correlations if all matrices are positive definite; otherwise |D_ab| and |D_aa| are averaged
-/// first, because single diagonal entries may be zero.
-fn off_diagonal<T: Scalar>(
-    set: &MatrixSet<T>,
-    chosen: &[usize],
-    basis: &Matrix<T>,
-    definite: bool,
-) -> Matrix {
-    let r = basis.rows();
-    let (mut sums, mut total): (Matrix, f64) = (Matrix::zeros(r, r), 0.0);
-    for i in chosen {
-        let (d, weight) = (congruence(basis, &set.matrix(*i)), set.weights()[*i]);
-        total += weight;
-        for a in 0..r {
-            for b in 0..r {
-                let scale = if definite {
-                    d[(a, a)].real() * d[(b, b)].real()
-                } else {
-                    1.0
-                };
-                let square = d[(a, b)].abs().powi(2) / scale;
-                if square.is_finite() {
-                    sums[(a, b)] += weight * square;
-                }
-            }
-        }
+/// A matrix in a basis of orthonormal filters or, for least squares, what the fit by this basis
+/// leaves of it.
+fn transformed<T: Scalar>(
+    measure: Measure,
+    c: &Matrix<T>,
+    filters: &Matrix<T>,
+    channels: impl Fn(&Matrix<T>) -> Matrix<T>,
+) -> Matrix<T> {
+    let c = channels(c);
+    let d = congruence(filters, &c);
+    if measure != Measure::Residual {
+        return d;
     }
-    Matrix::from_fn(r, r, |a, b| {
-        let scale = if definite {
-            total
-        } else {
-            (sums[(a, a)] * sums[(b, b)]).sqrt()
-        };
-        let ratio = sums[(a, b)] / scale;
-        if ratio.is_finite() { ratio.sqrt() } else { 0.0 }
-    })
+    let diagonal: Vec<f64> = (0..d.rows()).map(|a| d[(a, a)].real()).collect();
+    residual(&c, &filters.adjoint(), &diagonal)
+}
+
+/// C − A Λ Aᴴ.
+fn residual<T: Scalar>(c: &Matrix<T>, a: &Matrix<T>, diagonal: &[f64]) -> Matrix<T> {
+    let scaled = Matrix::from_fn(a.rows(), a.columns(), |x, k| a[(x, k)] * diagonal[k]);
+    let fit = &scaled * &a.adjoint();
+    Matrix::from_fn(c.rows(), c.columns(), |x, y| c[(x, y)] - fit[(x, y)])
 }
 
 #[cfg(test)]
@@ -212,9 +284,9 @@ mod tests {
 
     fn check<T: Scalar>(set: &MatrixSet<T>, exact: bool) {
         let result = diagonalize(set, &Settings::default()).unwrap();
-        let found = Comparison::of(set, &result.b).unwrap();
-        let rms: Vec<f64> = found.bases.iter().map(Basis::rms).collect();
-        assert!(rms[2] < 0.5 * rms[0] && rms[2] < 0.5 * rms[1], "{rms:?}");
+        let found = Comparison::of(set, &(&result).into()).unwrap();
+        let rms: Vec<f64> = found.bases.iter().map(|basis| basis.rms).collect();
+        assert!(rms[2] < rms[0] && rms[2] < rms[1], "{rms:?}");
         let loss = found.bases[2].loss.unwrap();
         assert!((loss - result.loss).abs() < 1e-9 * (1.0 + loss), "{loss}");
         assert!(found.bases[1].loss.unwrap() > loss);
@@ -224,32 +296,64 @@ mod tests {
         let page = found.markup().into_string();
         assert_eq!(page.matches("<figure>").count(), 3);
         assert!(!page.contains("NaN"));
+        // The loss of these criteria is the energy of the entries that are shown.
+        if found.measure != Measure::Correlation {
+            let p = set.channels() as f64;
+            for basis in &found.bases {
+                let energy = basis.entries.norm().powi(2) / p;
+                let loss = basis.loss.unwrap();
+                assert!((energy - loss).abs() < 1e-9, "{energy} {loss}");
+            }
+        }
     }
 
     #[test]
-    fn b_is_more_diagonal_than_channels_and_pca() {
+    fn b_is_better_than_channels_and_pca() {
         check(&synthetic::noisy(30, 5, 0.1, 0), false);
         let made = synthetic::Synthetic::new(30, 5, 0.0, 0);
         check(&MatrixSet::new(&made.data, 30, 5).unwrap(), true);
         let complex = synthetic::Synthetic::complex(30, 5, 0.0, 0);
         check(&MatrixSet::new(&complex.data, 30, 5).unwrap(), true);
-        let (data, _) = synthetic::mixed(30, 5, 0.0, 0);
-        let options = SetOptions::default().criterion(Criterion::LeastSquares);
+        let least_squares = SetOptions::default().criterion(Criterion::LeastSquares);
+        let frobenius = SetOptions::default().criterion(Criterion::Frobenius);
+        let set = |data: &[f64], options| MatrixSet::with_options(data, 30, 5, options).unwrap();
+        for (noise, exact) in [(0.0, true), (0.2, false)] {
+            let (data, _) = synthetic::mixed(30, 5, noise, 0);
+            check(&set(&data, &least_squares), exact);
+            let (data, _) = synthetic::indefinite(30, 5, noise, 0);
+
+            check(&set(&data, &frobenius), exact);
+        }
+        // Noise is amplified in small components, but not in the residual of the fit.
+        let made = synthetic::Synthetic::complex(30, 5, 0.1, 0);
         check(
-            &MatrixSet::with_options(&data, 30, 5, &options).unwrap(),
-            true,
+            &MatrixSet::with_options(&made.data, 30, 5, &least_squares).unwrap(),
+            false,
         );
     }
 
     #[test]
     fn reduced_sets_have_no_loss_for_the_channels() {
         let made = synthetic::Synthetic::new(30, 5, 0.0, 0);
-        let options = SetOptions::default().n_components(Rank::Exactly(3));
-        let set = MatrixSet::with_options(&made.data, 30, 5, &options).unwrap();
-        let result = diagonalize(&set, &Settings::default()).unwrap();
-        let found = Comparison::of(&set, &result.b).unwrap();
-        let sizes: Vec<usize> = found.bases.iter().map(|x| x.entries.rows()).collect();
-        assert_eq!(sizes, [5, 3, 3]);
-        assert!(found.bases[0].loss.is_none() && found.bases[2].loss.is_some());
+        for criterion in [Criterion::Likelihood, Criterion::LeastSquares] {
+            let options = SetOptions::default()
+                .criterion(criterion)
+                .n_components(Rank::Exactly(3));
+            let set = MatrixSet::with_options(&made.data, 30, 5, &options).unwrap();
+            let result = diagonalize(&set, &Settings::default()).unwrap();
+            let found = Comparison::of(&set, &(&result).into()).unwrap();
+            assert!(found.bases[0].loss.is_none() && found.bases[2].loss.is_some());
+            assert!(found.bases[2].rms < found.bases[0].rms);
+        }
+    }
+
+    #[test]
+    fn results_of_other_sets_are_not_compared() {
+        let (set, other) = (
+            synthetic::noisy(30, 5, 0.1, 0),
+            synthetic::noisy(30, 4, 0.1, 0),
+        );
+        let result = diagonalize(&other, &Settings::default()).unwrap();
+        assert!(Comparison::of(&set, &(&result).into()).is_none());
     }
 }

@@ -55,7 +55,7 @@ pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
     let mut sections = Sections::default();
     sections.add("Convergence", convergence(result, page.tol));
     if page.size > 1 {
-        sections.add("How diagonal are the matrices?", comparison(page));
+        sections.add("Comparison with channels and PCA", comparison(page));
     }
     sections.add("Residual of each matrix", residuals(result.residuals));
     sections.add("Components", components(result, page.weights, page.sort_by));
