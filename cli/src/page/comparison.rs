@@ -286,10 +286,11 @@ mod tests {
         let result = diagonalize(set, &Settings::default()).unwrap();
         let found = Comparison::of(set, &(&result).into()).unwrap();
         let rms: Vec<f64> = found.bases.iter().map(|basis| basis.rms).collect();
-        assert!(rms[2] < rms[0] && rms[2] < rms[1], "{rms:?}");
+        // PCA may diagonalize exact sets, too.
+        assert!(rms[2] < rms[0] && rms[2] < rms[1] + 1e-9, "{rms:?}");
         let loss = found.bases[2].loss.unwrap();
         assert!((loss - result.loss).abs() < 1e-9 * (1.0 + loss), "{loss}");
-        assert!(found.bases[1].loss.unwrap() > loss);
+        assert!(found.bases[1].loss.unwrap() > loss - 1e-12);
         if exact {
             assert!(rms[2] < 1e-6, "{rms:?}");
         }
