@@ -44,13 +44,13 @@ def test_result_with_and_without_matrices(path, is_complex):
     ]
     page = path.read_text(encoding="utf-8")
     assert "my &lt;matrices&gt;" in page
-    assert "PCA" in page
+    assert "<td>PCA</td>" in page
     assert "S03" in page
     assert "5 resamples" in page
     result.report(path)
     page = path.read_text(encoding="utf-8")
     assert "Not available" in page
-    assert "PCA: " not in page
+    assert "<td>PCA</td>" not in page
 
 
 def test_reduced_and_reloaded_results(path, tmp_path):

@@ -38,7 +38,6 @@ enum Measure {
 
 struct Basis {
     name: &'static str,
-    description: &'static str,
     /// Root mean square over the matrices of each entry.
     entries: Matrix,
     /// Root mean square of all entries.
@@ -92,13 +91,9 @@ impl Comparison {
             Measure::Correlation => 1.0,
             _ => (sums.energy() / r as f64).max(f64::MIN_POSITIVE),
         };
-        let names = [
-            ("Channels", "the matrices themselves"),
-            ("PCA", "eigenvectors of the mean matrix"),
-            ("B", "the result"),
-        ];
+        let names = ["Channels", "PCA", "B"];
         let bases = names.into_iter().zip(squares).zip(losses);
-        let bases = bases.map(|(((name, description), squares), loss)| {
+        let bases = bases.map(|((name, squares), loss)| {
             let size = squares.rows();
             let entries = Matrix::from_fn(size, size, |a, b| {
                 if a == b && measure != Measure::Residual {
@@ -113,7 +108,6 @@ impl Comparison {
             };
             Basis {
                 name,
-                description,
                 rms: entries.norm() / (count.max(1) as f64).sqrt(),
                 entries,
                 loss,
@@ -137,25 +131,25 @@ impl Comparison {
             Measure::Correlation => (
                 "RMS correlation",
                 "Root mean square over the matrices of the correlation of each pair: zero everywhere means that all \
-                 matrices are diagonal. PCA makes their mean diagonal, but not each of them.",
+                 matrices are diagonal. PCA (the eigenvectors of the mean) makes the mean diagonal, but not each matrix.",
             ),
             Measure::OffDiagonal => (
                 "RMS entry",
                 "Root mean square over the matrices of each off-diagonal entry, relative to that of the eigenvalues: zero \
-                 everywhere means that all matrices are diagonal. PCA makes their mean diagonal, but not each of them.",
+                 everywhere means that all matrices are diagonal. PCA (the eigenvectors of the mean) makes the mean diagonal, but not each matrix.",
             ),
             Measure::Residual => (
                 "RMS residual",
                 "Root mean square over the matrices of each entry of the residual of the fit, relative to that of the \
-                 eigenvalues: zero everywhere means that the fit is exact. For the channels A is the identity, for PCA it has the \
-                 eigenvectors of the mean.",
+                 eigenvalues: zero everywhere means that the fit is exact. For the channels, A is the identity; for PCA, its columns \
+                 are the eigenvectors of the mean.",
             ),
         };
         let rows = html! {
             tbody {
                 @for basis in &self.bases {
                     tr {
-                        td { (basis.name) ": " (basis.description) }
+                        td { (basis.name) }
                         td { (short(basis.rms)) }
                         td { (basis.loss.map_or("–".to_owned(), |loss| format::loss(loss, 6))) }
                     }

@@ -66,7 +66,7 @@ fn output_files_are_consistent() {
     check_links(&page);
     // Channels, PCA and B.
     for basis in ["Channels", "PCA", "B"] {
-        assert!(page.contains(&format!("<td>{basis}: ")), "{basis}");
+        assert!(page.contains(&format!("<td>{basis}</td>")), "{basis}");
     }
     // Settings, version and command are above the first section.
     let (top, _) = page.split_once("<h2>").unwrap();
