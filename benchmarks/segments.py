@@ -36,36 +36,36 @@ CUTS = {
 }
 
 
-def noise(rng, shape, samples, rate):
+def noise(rng, shape, samples, sfreq):
     """Gaussian noise with the given spectrum and unit power."""
-    bins = np.fft.rfftfreq(samples, 1 / rate)
+    bins = np.fft.rfftfreq(samples, 1 / sfreq)
     x = np.fft.irfft(shape(bins) * np.fft.rfft(rng.standard_normal(samples)), n=samples)
     return x / x.std()
 
 
-def rhythm(rng, frequency, width, samples, rate):
+def rhythm(rng, frequency, width, samples, sfreq):
     """Narrow-band noise."""
-    return noise(rng, lambda f: np.exp(-(((f - frequency) / width) ** 2)), samples, rate)
+    return noise(rng, lambda f: np.exp(-(((f - frequency) / width) ** 2)), samples, sfreq)
 
 
-def background(rng, samples, rate):
+def background(rng, samples, sfreq):
     """Pink noise above 1 Hz."""
-    return noise(rng, lambda f: (f > 1) / np.sqrt(np.maximum(f, 1)), samples, rate)
+    return noise(rng, lambda f: (f > 1) / np.sqrt(np.maximum(f, 1)), samples, sfreq)
 
 
-def level(rng, seconds, samples, rate, strength=0.5):
+def level(rng, seconds, samples, sfreq, strength=0.5):
     """A slowly varying amplitude with the given time constant."""
-    log_amplitude = noise(rng, lambda f: np.exp(-((f * seconds) ** 2)), samples, rate)
+    log_amplitude = noise(rng, lambda f: np.exp(-((f * seconds) ** 2)), samples, sfreq)
     return np.exp(strength * log_amplitude)
 
 
-def pulses(times, width, samples, rate):
+def pulses(times, width, samples, sfreq):
     """Gaussian pulses at the given times."""
     out = np.zeros(samples)
-    reach = int(4 * width * rate)
+    reach = int(4 * width * sfreq)
     for time_ in times:
-        at = np.arange(max(0, int(time_ * rate) - reach), min(samples, int(time_ * rate) + reach))
-        out[at] += np.exp(-(((at / rate - time_) / width) ** 2))
+        at = np.arange(max(0, int(time_ * sfreq) - reach), min(samples, int(time_ * sfreq) + reach))
+        out[at] += np.exp(-(((at / sfreq - time_) / width) ** 2))
     return out
 
 
@@ -80,10 +80,10 @@ KINDS = {
 }
 
 
-def simulate(rng, seconds, rate, channels=48, others=60):
+def simulate(rng, seconds, sfreq, channels=48, others=60):
     """Simulate a recording; return it with the sources of interest by kind."""
-    samples = int(seconds * rate)
-    size = (samples, rate)
+    samples = int(seconds * sfreq)
+    size = (samples, sfreq)
     blinks = pulses(np.cumsum(rng.uniform(2, 7, int(seconds))), 0.1, *size)
     beats = np.cumsum(rng.normal(0.9, 0.04, int(2 * seconds)))
     heart = pulses(beats, 0.015, *size) - 0.3 * pulses(beats + 0.04, 0.02, *size)
@@ -100,8 +100,8 @@ def simulate(rng, seconds, rate, channels=48, others=60):
     return X, {kind: sources[rows] for kind, rows in KINDS.items()}
 
 
-def separation(cut, components, rate):
-    return codiag.SourceSeparation(components, sfreq=rate, on_failure="ignore", **cut)
+def separation(cut, components, sfreq):
+    return codiag.SourceSeparation(components, sfreq=sfreq, on_failure="ignore", **cut)
 
 
 def correlation(found, truth):
@@ -110,20 +110,20 @@ def correlation(found, truth):
 
 
 def simulations(seeds):
-    for seconds, rate in [(60, 250.0), (60, 1000.0), (240, 250.0)]:
+    for seconds, sfreq in [(60, 250.0), (60, 1000.0), (240, 250.0)]:
         title = (
-            f"{seconds} s at {rate:.0f} Hz, 48 channels, {COMPONENTS} components, {seeds} mixings"
+            f"{seconds} s at {sfreq:.0f} Hz, 48 channels, {COMPONENTS} components, {seeds} mixings"
         )
         print(f"\n{title}\n")
         print("| segments | number | " + " | ".join(KINDS) + " | lowest | time |")
         print("|---" * (len(KINDS) + 4) + "|")
         rows = {name: [] for name in CUTS}
         for seed in range(seeds):
-            X, kinds = simulate(np.random.default_rng(seed), seconds, rate)
+            X, kinds = simulate(np.random.default_rng(seed), seconds, sfreq)
             for name, cut in CUTS.items():
                 clock = time.perf_counter()
                 try:
-                    model = separation(cut, COMPONENTS, rate).fit(X)
+                    model = separation(cut, COMPONENTS, sfreq).fit(X)
                 except ValueError:  # fewer samples than components
                     continue
                 seconds_taken = time.perf_counter() - clock
@@ -148,7 +148,7 @@ def recording(path):
     if "MEG 2443" in raw.ch_names:  # bad in the sample recording of MNE
         raw.info["bads"] = ["MEG 2443"]
     raw.filter(1.0, None)
-    rate = raw.info["sfreq"]
+    sfreq = raw.info["sfreq"]
     eog = raw.copy().pick("eog").filter(1, 10, picks="eog").get_data()[0]
     # There is no ECG channel. Use the mean field at the beats that MNE detects instead.
     beats = mne.preprocessing.find_ecg_events(raw)[0][:, 0] - raw.first_samp
@@ -157,7 +157,7 @@ def recording(path):
     ecg = field @ mags.get_data()
     near = np.zeros(len(raw.times), dtype=bool)
     for beat in beats:
-        near[max(0, beat - int(0.1 * rate)) : beat + int(0.1 * rate)] = True
+        near[max(0, beat - int(0.1 * sfreq)) : beat + int(0.1 * sfreq)] = True
     for picks, components in [("mag", 40), ("grad", 40), ("eeg", 30)]:
         print(f"\n{Path(path).name}: {picks}, {components} components\n")
         print("| segments | number | eye | heart | alpha | converged |")
@@ -173,7 +173,7 @@ def recording(path):
             fast = sources.copy().filter(5, 35, picks="all").get_data()
             found = sources.get_data()
             spectra = abs(np.fft.rfft(found)) ** 2
-            bins = np.fft.rfftfreq(found.shape[1], 1 / rate)
+            bins = np.fft.rfftfreq(found.shape[1], 1 / sfreq)
             alpha = spectra[:, (bins > 8) & (bins < 12)].sum(axis=1) / spectra.sum(axis=1)
             scores = [
                 correlation(slow, eog[None]),

@@ -12,8 +12,8 @@ import numpy as np
 import codiag
 
 rng = np.random.default_rng(0)
-rate, seconds = 8000, 8
-time = np.arange(rate * seconds) / rate
+sfreq, seconds = 8000, 8
+time = np.arange(sfreq * seconds) / sfreq
 
 
 def voice(pitch):
@@ -40,7 +40,7 @@ X = mixing @ sources
 
 # %%
 # Segments of 50 ms are shorter than syllables and long enough for covariances of three channels.
-model = codiag.SourceSeparation(segment_length=rate // 20).fit(X)
+model = codiag.SourceSeparation(segment_length=sfreq // 20).fit(X)
 gains = (model.filters_ @ mixing) ** 2 * (sources**2).mean(axis=1)
 strongest = gains.max(axis=1)
 ratios = 10 * np.log10(strongest / (gains.sum(axis=1) - strongest))
@@ -50,7 +50,7 @@ for k, (voice_number, ratio) in enumerate(zip(gains.argmax(axis=1), ratios, stri
 # %%
 # Two seconds of the recording and of the separated sources.
 figure, axes = plt.subplots(3, 2, figsize=(9, 4), sharex=True, sharey="col", layout="constrained")
-part = slice(0, 2 * rate)
+part = slice(0, 2 * sfreq)
 for row, heard, found in zip(axes, X, model.transform(X), strict=True):
     for axis, signal in zip(row, (heard, found), strict=True):
         axis.plot(time[part], signal[part] / abs(signal).max(), linewidth=0.4)

@@ -13,15 +13,15 @@ function [B, info] = codiag(C, varargin)
 %                   fit A * L * A'. The last two accept indefinite matrices.
 %   'method'        method of minimization: 'newton' (default) for all criteria; 'quasi-newton' for
 %                   'likelihood' and 'frobenius'; 'pham' and 'row-wise' (slower, for comparison) for
-%                   'likelihood'; 'jacobi' for
-%                   'frobenius'; 'acdc', 'uwedge' and 'ffdiag' for 'least-squares'
+%                   'likelihood'; 'jacobi' for 'frobenius'; 'acdc', 'uwedge' and 'ffdiag' for
+%                   'least-squares'
 %   'init'          starting point: 'spectral' (default), 'whitener', 'identity' or a matrix B
 %   'weights'       weights of the n matrices (default: equal)
 %   'orthogonal'    whether B is constrained to be orthogonal: common principal components (default:
 %                   false)
 %   'n_components'  number of components: [] (default) for p; 'auto' for the rank of the mean
-%                   matrix; or a number up to p, for a projection of the matrices on as many leading
-%                   dimensions of the mean
+%                   matrix; or a number up to p, for a projection of the matrices on this number of
+%                   leading dimensions of the mean
 %   'shrinkage'     shrinkage s from 0 (default) to 1: each matrix is replaced by (1 - s) * C + s *
 %                   trace(C) / p * eye(p)
 %   'symmetrize'    whether each matrix is replaced by its symmetric part (default: false, asymmetry

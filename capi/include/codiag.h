@@ -419,9 +419,9 @@ typedef struct codiag_set_options {
      */
     const double *weights;
     /**
-     * Number of components, from 1 to p: the matrices are first projected on as many leading
-     * eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO selects the
-     * rank of the mean. Default: 0 (p components, no projection).
+     * Number of components, from 1 to p: the matrices are first projected on this number of
+     * leading eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO
+     * selects the rank of the mean. Default: 0 (p components, no projection).
      */
     size_t n_components;
     /**
@@ -530,8 +530,8 @@ typedef struct codiag_settings {
     int init;
     /**
      * Starting point B for CODIAG_INIT_GIVEN, codiag_set_n_components x codiag_set_n_channels
-     * numbers in the layout of the set, complex for a complex set. Default: NULL, required for
-     * every other init.
+     * numbers in the layout of the set, complex for a complex set. It must be NULL for
+     * every other init. Default: NULL.
      */
     const double *b;
     /**
@@ -574,7 +574,7 @@ typedef struct codiag_settings {
     int rescale;
     /**
      * Maximum size in bytes of the stored Hessian. A larger Hessian is not stored; its products
-     * are computed by passes over the matrices. Default: 1 GiB.
+     * are computed by data passes. Default: 1 GiB.
      */
     size_t hessian_memory;
     /**
@@ -733,8 +733,8 @@ const char *codiag_last_error(void);
 const char *codiag_last_error_in(int language);
 
 /**
- * Sets all fields to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
- * codiag_error.
+ * Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0
+ * or a codiag_error.
  */
 int codiag_error_details_init(struct codiag_error_details *details, size_t size);
 

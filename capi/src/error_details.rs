@@ -6,13 +6,13 @@ use codiag::Error;
 use codiag::error::Remedy;
 
 use crate::ffi_guard::{codiag_error, guard, last_error};
-use crate::options::{self, CODIAG_NONE, Growing, end_of};
+use crate::options::{self, CODIAG_NONE, VersionedStruct, end_of};
 
 /// Change that would make a set of matrices positive definite.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum codiag_remedy {
-    /// No remedy is details.
+    /// No remedy is known.
     None = 0,
     /// All matrices share a null space: set codiag_set_options.n_components to `rank`.
     Reduce = 1,
@@ -142,13 +142,13 @@ impl Details {
 }
 
 // SAFETY: repr(C), its first field is its size, and any bytes are a valid value.
-unsafe impl Growing for codiag_error_details {
+unsafe impl VersionedStruct for codiag_error_details {
     const FIRST_SIZE: usize = end_of!(codiag_error_details, shrinkage: f64);
     const NAME: &'static str = "codiag_error_details";
 }
 
-/// Sets all fields to those of no error. `size` is sizeof(codiag_error_details). Returns 0 or a
-/// codiag_error.
+/// Initializes the details to those of no error. `size` is sizeof(codiag_error_details). Returns 0
+/// or a codiag_error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn codiag_error_details_init(
     details: *mut codiag_error_details,

@@ -7,7 +7,7 @@ use codiag::{Matrix, Observer, Record, Scalar};
 
 use crate::arrays::Layout;
 use crate::choices::{codiag_stage, codiag_step};
-use crate::options::{self, Growing, end_of};
+use crate::options::{self, VersionedStruct, end_of};
 
 /// One iterate of a solve. Initialize it with codiag_record_init before a call of
 /// codiag_result_history.
@@ -59,7 +59,7 @@ pub type codiag_callback = Option<
 >;
 
 // SAFETY: repr(C), its first field is its size; any bytes are valid numbers.
-unsafe impl Growing for codiag_record {
+unsafe impl VersionedStruct for codiag_record {
     const FIRST_SIZE: usize = end_of!(codiag_record, passes: f64);
     const NAME: &'static str = "codiag_record";
 }

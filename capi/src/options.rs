@@ -30,9 +30,9 @@ pub struct codiag_set_options {
     pub criterion: c_int,
     /// Weights of the n matrices, nonnegative and not all zero. Default: NULL (equal weights).
     pub weights: *const f64,
-    /// Number of components, from 1 to p: the matrices are first projected on as many leading
-    /// eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO selects the
-    /// rank of the mean. Default: 0 (p components, no projection).
+    /// Number of components, from 1 to p: the matrices are first projected on this number of
+    /// leading eigenvectors of their mean, scaled to unit diagonal. CODIAG_N_COMPONENTS_AUTO
+    /// selects the rank of the mean. Default: 0 (p components, no projection).
     pub n_components: usize,
     /// Shrinkage s from 0 to 1: each matrix C is replaced by (1 - s) C + s trace(C)/p I. Default:
     /// 0.
@@ -56,8 +56,8 @@ pub struct codiag_settings {
     /// Starting point of the iteration, a codiag_init. Default: CODIAG_INIT_SPECTRAL.
     pub init: c_int,
     /// Starting point B for CODIAG_INIT_GIVEN, codiag_set_n_components x codiag_set_n_channels
-    /// numbers in the layout of the set, complex for a complex set. Default: NULL, required for
-    /// every other init.
+    /// numbers in the layout of the set, complex for a complex set. It must be NULL for
+    /// every other init. Default: NULL.
     pub b: *const f64,
     /// Whether B is constrained to be orthogonal (unitary): 0 or 1. Default: 0.
     pub orthogonal: c_int,
@@ -82,7 +82,7 @@ pub struct codiag_settings {
     /// the gradient norm depends on the units of the data. Default: 1.
     pub rescale: c_int,
     /// Maximum size in bytes of the stored Hessian. A larger Hessian is not stored; its products
-    /// are computed by passes over the matrices. Default: 1 GiB.
+    /// are computed by data passes. Default: 1 GiB.
     pub hessian_memory: usize,
     /// Function called at the starting point and after each iteration; it can stop the solve.
     /// Default: NULL (none).
@@ -102,7 +102,7 @@ pub struct codiag_settings {
 ///
 /// # Safety
 /// It is `repr(C)`, its first field is `size: usize`, and any bytes are a valid value.
-pub(crate) unsafe trait Growing: Copy {
+pub(crate) unsafe trait VersionedStruct: Copy {
     /// Size of the struct in the first version of the library.
     const FIRST_SIZE: usize;
     /// Name of the struct in C.
@@ -118,7 +118,7 @@ macro_rules! end_of {
 pub(crate) use end_of;
 
 /// Returns an error if this version of the library does not support the size.
-fn check_size<T: Growing>(size: usize) -> Result<(), Failure> {
+fn check_size<T: VersionedStruct>(size: usize) -> Result<(), Failure> {
     if size > size_of::<T>() {
         return Err(Failure::argument(format!(
             "{} has size {size}, but this version of the library supports at most {}; the program was compiled \
@@ -140,7 +140,7 @@ fn check_size<T: Growing>(size: usize) -> Result<(), Failure> {
 ///
 /// # Safety
 /// `given` is null, or points to as many readable bytes as its first field states.
-pub(crate) unsafe fn read<T: Growing>(given: *const T, defaults: T) -> Result<T, Failure> {
+pub(crate) unsafe fn read<T: VersionedStruct>(given: *const T, defaults: T) -> Result<T, Failure> {
     if given.is_null() {
         return Ok(defaults);
     }
@@ -159,9 +159,12 @@ pub(crate) unsafe fn read<T: Growing>(given: *const T, defaults: T) -> Result<T,
 ///
 /// # Safety
 /// `out` is null, or points to as many writable bytes as its first field states.
-pub(crate) unsafe fn write<T: Growing>(out: *mut T, value: T) -> Result<(), Failure> {
+pub(crate) unsafe fn write<T: VersionedStruct>(out: *mut T, value: T) -> Result<(), Failure> {
     if out.is_null() {
-        return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
+        return Err(Failure::argument(format!(
+            "the pointer to the {} is NULL; pass the address of a struct",
+            T::NAME
+        )));
     }
     // SAFETY: the first field is readable, as the caller guarantees; the read does not need
     // alignment.
@@ -183,10 +186,13 @@ pub(crate) unsafe fn write<T: Growing>(out: *mut T, value: T) -> Result<(), Fail
 ///
 /// # Safety
 /// `out` is null, or points to `size` writable bytes.
-pub(crate) unsafe fn init<T: Growing>(out: *mut T, size: usize, defaults: T) -> c_int {
+pub(crate) unsafe fn init<T: VersionedStruct>(out: *mut T, size: usize, defaults: T) -> c_int {
     guard(|| {
         if out.is_null() {
-            return Err(Failure::argument(format!("the {} is NULL", T::NAME)));
+            return Err(Failure::argument(format!(
+                "the pointer to the {} is NULL; pass the address of a struct",
+                T::NAME
+            )));
         }
         check_size::<T>(size)?;
         // SAFETY: `size` bytes are readable in `defaults` and writable in `out`.
@@ -199,14 +205,14 @@ pub(crate) unsafe fn init<T: Growing>(out: *mut T, size: usize, defaults: T) -> 
 }
 
 // SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers.
-unsafe impl Growing for codiag_set_options {
+unsafe impl VersionedStruct for codiag_set_options {
     const FIRST_SIZE: usize = end_of!(codiag_set_options, n_jobs: usize);
     const NAME: &'static str = "codiag_set_options";
 }
 
 // SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers, and the
 // callback is a pointer or NULL.
-unsafe impl Growing for codiag_settings {
+unsafe impl VersionedStruct for codiag_settings {
     const FIRST_SIZE: usize = end_of!(codiag_settings, user_data: *mut c_void);
     const NAME: &'static str = "codiag_settings";
 }
@@ -275,7 +281,7 @@ impl codiag_settings {
         }
     }
 
-    /// Converts to the settings of the Rust library, for a set with that number of components and
+    /// Converts to the settings of the Rust library, for a set with these numbers of components and
     /// channels.
     ///
     /// # Safety
@@ -297,7 +303,7 @@ impl codiag_settings {
         };
         if !matches!(init, Init::Given(_) | Init::GivenComplex(_)) && !self.b.is_null() {
             return Err(Failure::argument(
-                "b is not NULL, but init is not CODIAG_INIT_GIVEN",
+                "b is not NULL, but init is not CODIAG_INIT_GIVEN; set init to CODIAG_INIT_GIVEN, or b to NULL",
             ));
         }
         Ok(Settings::default()

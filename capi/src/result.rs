@@ -9,7 +9,7 @@ use crate::arrays::{Layout, handle};
 use crate::choices::{codiag_layout, codiag_status, criterion_code};
 use crate::ffi_guard::{Failure, guard};
 use crate::observer::{CallbackObserver, codiag_record};
-use crate::options::{self, CODIAG_NONE, Growing, codiag_settings, end_of};
+use crate::options::{self, CODIAG_NONE, VersionedStruct, codiag_settings, end_of};
 use crate::set::{AnySet, codiag_set};
 
 /// Result of a solve.
@@ -177,7 +177,7 @@ pub struct codiag_info {
 }
 
 // SAFETY: repr(C), its first field is its size; any bytes are valid numbers.
-unsafe impl Growing for codiag_info {
+unsafe impl VersionedStruct for codiag_info {
     const FIRST_SIZE: usize = end_of!(codiag_info, n_starts: usize);
     const NAME: &'static str = "codiag_info";
 }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn codiag_diagonalize(
         // SAFETY: null or a writable pointer, as the caller guarantees.
         let result = unsafe { result.as_mut() };
         let result = result
-            .ok_or_else(|| Failure::argument("the pointer to the new codiag_result is NULL"))?;
+            .ok_or_else(|| Failure::argument("the pointer to the new codiag_result is NULL; pass the address of a codiag_result *"))?;
         *result = ptr::null_mut();
         // SAFETY: null or a valid set, as the caller guarantees.
         let set = unsafe { handle(set, "set") }?;

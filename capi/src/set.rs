@@ -31,8 +31,7 @@ impl AnySet {
     }
 }
 
-/// Returns how many numbers n matrices of size p x p have; an error if that is 0 or cannot be
-/// addressed.
+/// Returns n*p*p. Fails if it is 0 or exceeds the address space.
 fn count(n: usize, p: usize) -> Result<usize, Failure> {
     let shape = || vec![n, p, p];
     if n == 0 || p == 0 {
@@ -59,8 +58,11 @@ unsafe fn make<T: Scalar>(
     guard(|| {
         // SAFETY: null or a writable pointer, as the caller guarantees.
         let set = unsafe { set.as_mut() };
-        let set =
-            set.ok_or_else(|| Failure::argument("the pointer to the new codiag_set is NULL"))?;
+        let set = set.ok_or_else(|| {
+            Failure::argument(
+                "the pointer to the new codiag_set is NULL; pass the address of a codiag_set *",
+            )
+        })?;
         *set = std::ptr::null_mut();
         let layout = choices::layout(layout)?;
         let numbers = count(n, p)?;
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn codiag_set_transform(
 /// Writes B Ci B^H for all matrices to `out`.
 ///
 /// # Safety
-/// `b` is null or rows x channels numbers, `out` null or room for n x rows x rows numbers.
+/// `b` is null or rows x channels numbers, `out` is null or an array of n x rows x rows numbers.
 unsafe fn transform<T: Scalar>(
     set: &MatrixSet<T>,
     layout: Layout,
@@ -247,7 +249,8 @@ pub unsafe extern "C" fn codiag_set_evaluate(
         let set = unsafe { handle(set, "set") }?;
         // SAFETY: null or a writable number, as the caller guarantees.
         let loss = unsafe { loss.as_mut() };
-        let loss = loss.ok_or_else(|| Failure::argument("loss is NULL"))?;
+        let loss =
+            loss.ok_or_else(|| Failure::argument("loss is NULL; pass a pointer to a double"))?;
         *loss = match &set.matrices {
             // SAFETY: null or arrays of the required sizes, as the caller guarantees.
             AnySet::Real(matrices) => unsafe { evaluate(matrices, set.layout, b, gradient) },
@@ -264,7 +267,7 @@ pub unsafe extern "C" fn codiag_set_evaluate(
 /// Returns the loss at B, and writes the gradient unless it is null.
 ///
 /// # Safety
-/// `b` is null or components x channels numbers; `gradient` is null or has room for
+/// `b` is null or components x channels numbers; `gradient` is null or an array of
 /// components x components numbers.
 unsafe fn evaluate<T: Scalar>(
     set: &MatrixSet<T>,
@@ -275,11 +278,11 @@ unsafe fn evaluate<T: Scalar>(
     let (rows, columns) = (set.dimension(), set.channels());
     // SAFETY: null or of this size, as the caller guarantees.
     let b: Matrix<T> = layout.matrix(unsafe { slice(b, rows * columns, "B") }?, rows, columns);
-    let here = Evaluation::at(set, &b)?;
+    let evaluation = Evaluation::at(set, &b)?;
     if !gradient.is_null() {
         // SAFETY: of this size, as the caller guarantees.
         let out = unsafe { slice_mut(gradient, rows * rows, "gradient") }?;
-        layout.write(here.gradient.as_slice(), (rows, rows), out);
+        layout.write(evaluation.gradient.as_slice(), (rows, rows), out);
     }
-    Ok(here.loss)
+    Ok(evaluation.loss)
 }

@@ -11,7 +11,7 @@ use codiag::signals::{
 use crate::arrays::{Layout, slice, slice_mut};
 use crate::choices::{self, flag};
 use crate::ffi_guard::{Failure, guard};
-use crate::options::{self, Growing, end_of};
+use crate::options::{self, VersionedStruct, end_of};
 
 /// Multichannel recording in memory. Initialize it with codiag_recording_init.
 #[repr(C)]
@@ -35,7 +35,7 @@ pub struct codiag_recording {
 }
 
 // SAFETY: repr(C), its first field is its size; any bytes are valid numbers and pointers.
-unsafe impl Growing for codiag_recording {
+unsafe impl VersionedStruct for codiag_recording {
     const FIRST_SIZE: usize = end_of!(codiag_recording, n_jobs: usize);
     const NAME: &'static str = "codiag_recording";
 }
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn codiag_recording_init(
 }
 
 /// Validated recording.
-struct Checked<'a> {
+struct ValidRecording<'a> {
     view: RecordingView<'a>,
     channels: usize,
     layout: Layout,
@@ -77,9 +77,11 @@ struct Checked<'a> {
 ///
 /// # Safety
 /// `given` is null, or a recording whose data are n_channels x n_samples numbers.
-unsafe fn check<'a>(given: *const codiag_recording) -> Result<Checked<'a>, Failure> {
+unsafe fn validate<'a>(given: *const codiag_recording) -> Result<ValidRecording<'a>, Failure> {
     if given.is_null() {
-        return Err(Failure::argument("the recording is NULL"));
+        return Err(Failure::argument(
+            "the recording is NULL; pass a codiag_recording initialized by codiag_recording_init",
+        ));
     }
     // SAFETY: null or valid, as the caller guarantees.
     let given = unsafe { options::read(given, codiag_recording::defaults()) }?;
@@ -100,7 +102,7 @@ unsafe fn check<'a>(given: *const codiag_recording) -> Result<Checked<'a>, Failu
     let options = CovarianceOptions::default()
         .center(flag("center", given.center)?)
         .n_jobs((given.n_jobs > 0).then_some(given.n_jobs));
-    Ok(Checked {
+    Ok(ValidRecording {
         view: RecordingView::with_strides(data, channels, samples, strides)?,
         channels,
         layout,
@@ -108,7 +110,7 @@ unsafe fn check<'a>(given: *const codiag_recording) -> Result<Checked<'a>, Failu
     })
 }
 
-/// Returns how many numbers n matrices of size p x p have.
+/// Returns n*p*p. Fails if it exceeds the address space.
 fn count(n: usize, p: usize) -> Result<usize, Failure> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     let shape = vec![n, p, p];
@@ -126,12 +128,12 @@ pub unsafe extern "C" fn codiag_segment_covariances(
 ) -> c_int {
     guard(|| {
         // SAFETY: null or valid, as the caller guarantees.
-        let recording = unsafe { check(recording) }?;
+        let recording = unsafe { validate(recording) }?;
         let numbers = count(n_segments, recording.channels)?;
         let segments = Segments::default().length(SegmentLength::Count(n_segments));
         let computed =
             signals::segment_covariances(&recording.view, &segments, &recording.options)?;
-        // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
+        // SAFETY: null or an array of `numbers` numbers, as the caller guarantees.
         unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn codiag_lagged_covariances(
 ) -> c_int {
     guard(|| {
         // SAFETY: null or valid, as the caller guarantees.
-        let recording = unsafe { check(recording) }?;
+        let recording = unsafe { validate(recording) }?;
         let lags = if n_lags == 0 {
             &[]
         } else {
@@ -160,7 +162,7 @@ pub unsafe extern "C" fn codiag_lagged_covariances(
         let numbers = count(n_lags, recording.channels)?;
         let lags = Lags::new(lags.iter().copied());
         let computed = signals::lagged_covariances(&recording.view, &lags, &recording.options)?;
-        // SAFETY: null or room for `numbers` numbers, as the caller guarantees.
+        // SAFETY: null or an array of `numbers` numbers, as the caller guarantees.
         unsafe { slice_mut(out, numbers, "out") }?.copy_from_slice(&computed.data);
         Ok(())
     })
@@ -179,14 +181,14 @@ pub unsafe extern "C" fn codiag_cumulants(
 ) -> c_int {
     guard(|| {
         // SAFETY: null or valid, as the caller guarantees.
-        let recording = unsafe { check(recording) }?;
+        let recording = unsafe { validate(recording) }?;
         let components = Components::Count(n_components);
         let computed = signals::cumulants(&recording.view, components, &[], &recording.options)?;
         let (numbers, shape) = (
             computed.matrices.data.len(),
             (n_components, recording.channels),
         );
-        // SAFETY: null or room for as many numbers each, as the caller guarantees.
+        // SAFETY: null or arrays of these lengths, as the caller guarantees.
         let (matrices, whitener) = unsafe {
             (
                 slice_mut(matrices, numbers, "matrices")?,

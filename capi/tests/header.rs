@@ -27,28 +27,28 @@ fn header_matches_sources() {
     for file in files {
         builder = builder.with_src(here.join(format!("src/{file}.rs")));
     }
-    let mut made = Vec::new();
+    let mut generated = Vec::new();
     builder
         .generate()
         .expect("the sources can be read")
-        .write(&mut made);
-    let made = String::from_utf8(made).expect("a header is UTF-8");
+        .write(&mut generated);
+    let generated = String::from_utf8(generated).expect("a header is UTF-8");
     // C89 allows neither a comma after the last constant of an enum nor // comments.
-    let made = made.replace(",\n} ", "\n} ");
-    let made = made.replace("#endif // __cplusplus", "#endif");
-    let made = made.replace("#endif  // __cplusplus", "#endif");
+    let generated = generated.replace(",\n} ", "\n} ");
+    let generated = generated.replace("#endif // __cplusplus", "#endif");
+    let generated = generated.replace("#endif  // __cplusplus", "#endif");
     let path = here.join("include/codiag.h");
     if std::env::var_os("CODIAG_BLESS").is_some() {
-        std::fs::write(&path, &made).expect("the header can be written");
+        std::fs::write(&path, &generated).expect("the header can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        made == kept.replace("\r\n", "\n"),
+        generated == kept.replace("\r\n", "\n"),
         "include/codiag.h is outdated; regenerate it by CODIAG_BLESS=1 cargo test -p codiag-c --test header"
     );
     for function in exported() {
         assert!(
-            made.contains(&format!("{function}(")),
+            generated.contains(&format!("{function}(")),
             "{function} is not in the header"
         );
     }

@@ -396,7 +396,7 @@ fn parse_rank(text: &str) -> Result<Rank, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Rank::Auto),
         (_, Ok(rank)) => Ok(Rank::Exactly(rank)),
-        _ => Err("expected \"auto\" or a whole number".to_owned()),
+        _ => Err("expected \"auto\" or an integer".to_owned()),
     }
 }
 
@@ -408,7 +408,7 @@ fn parse_memory(text: &str) -> Result<Memory, String> {
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err("expected a whole number, at least 1".to_owned()),
+        _ => Err("expected an integer, at least 1".to_owned()),
     }
 }
 

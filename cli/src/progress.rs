@@ -202,7 +202,7 @@ impl<T: Scalar> Observer<T> for ProgressObserver<'_, '_, T> {
     }
 }
 
-/// A spinner with the elapsed time, drawn on standard error.
+/// Returns a spinner with the elapsed time, drawn on standard error.
 pub fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner:.cyan} {elapsed:>4}  {msg}");

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Error after Ctrl-C at a time when there are no results to write.
+/// Error of a run that Ctrl-C ended before there were results to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interrupted;
 
@@ -39,7 +39,7 @@ impl Write for ClosedOutput {
     }
 }
 
-/// Where a run reads from and writes to.
+/// Input and output streams of a run, with its interruption flag.
 pub struct Session<'a> {
     /// Stream that is read for the input `-`.
     pub(crate) input: Box<dyn Read + 'a>,

@@ -16,10 +16,16 @@ use codiag::signals::{
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn signals(criterion: &mut Criterion) {
-    let made = simulate::nonstationary(306, 100, 144, 0);
-    let recording = RecordingView::new(&made.data, made.channels, made.samples).unwrap();
+    let generated = simulate::nonstationary(306, 100, 144, 0);
+    let recording =
+        RecordingView::new(&generated.data, generated.channels, generated.samples).unwrap();
     // A segment has more samples than these channels, so that its covariance has full rank.
-    let fewer = RecordingView::new(&made.data[..100 * made.samples], 100, made.samples).unwrap();
+    let fewer = RecordingView::new(
+        &generated.data[..100 * generated.samples],
+        100,
+        generated.samples,
+    )
+    .unwrap();
     let options = CovarianceOptions::default().n_jobs(1);
     let shrunk = options.clone().shrinkage(Shrinkage::Fixed(0.1));
     let mut group = criterion.benchmark_group("306 x 14400");

@@ -71,12 +71,12 @@ impl<F: Fn(usize) -> Matrix + Clone> Backend for Computed<F> {
 /// Solves with the custom backend and compares the result with a solve in memory.
 pub fn main() -> Result<(), Error> {
     let (n, p) = (1000, 6);
-    let made = synthetic::Synthetic::new(n, p, 0.1, 0);
-    let matrix = |i: usize| Matrix::from_rows(p, p, made.data[i * p * p..][..p * p].to_vec());
+    let generated = synthetic::Synthetic::new(n, p, 0.1, 0);
+    let matrix = |i: usize| Matrix::from_rows(p, p, generated.data[i * p * p..][..p * p].to_vec());
     let mut backend = Computed::new(matrix, n, 1);
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let result = diagonalize_with_backend(&mut backend, &Settings::default(), &mut observer)?;
-    let expected = codiag::diagonalize(&made.set()?, &Settings::default())?;
+    let expected = codiag::diagonalize(&generated.set()?, &Settings::default())?;
     assert!(result.status.is_converged() && (result.loss - expected.loss).abs() < 1e-9);
     println!("loss {:.6}", result.loss);
     Ok(())

@@ -1,7 +1,7 @@
 //! Time and peak memory of a solve from disk, compared with a solve in memory.
 //!
 //! ```text
-//! cargo run --release --example from_disk -- [n] [p] [threads] [budget as a fraction of the file]
+//! cargo run --release --example from_disk -- [n] [p] [threads] [memory limit as a fraction of the file]
 //! ```
 //!
 //! Each solve runs in a separate process, so that its peak memory can be measured. The two kinds
@@ -46,7 +46,7 @@ fn compare(
 ) -> Result<(), Box<dyn std::error::Error>> {
     write(path, n, p)?;
     let bytes = (n * p * p * 8) as f64;
-    let budget = (fraction * bytes) as u64;
+    let memory_limit = (fraction * bytes) as u64;
     let mut best = [f64::INFINITY; 2];
     let mut peaks = [0.0_f64; 2];
     let mut results = [String::new(), String::new()];
@@ -54,7 +54,7 @@ fn compare(
         for (k, role) in ["memory", "disk"].into_iter().enumerate() {
             let output = Command::new(std::env::current_exe()?)
                 .args([role, &path.display().to_string()])
-                .args([threads.to_string(), budget.to_string()])
+                .args([threads.to_string(), memory_limit.to_string()])
                 .output()?;
             let text = String::from_utf8(output.stdout)?;
             let words: Vec<&str> = text.split_whitespace().collect();
@@ -69,9 +69,9 @@ fn compare(
     let out = &mut std::io::stdout();
     writeln!(
         out,
-        "n = {n}, p = {p}, {threads} threads, file {:.0} MB, budget {:.0} MB",
+        "n = {n}, p = {p}, {threads} threads, file {:.0} MB, memory limit {:.0} MB",
         bytes / 1e6,
-        budget as f64 / 1e6
+        memory_limit as f64 / 1e6
     )?;
     for (k, role) in ["in memory", "from disk"].into_iter().enumerate() {
         let (seconds, peak, result) = (best[k], peaks[k], &results[k]);
@@ -82,9 +82,9 @@ fn compare(
     }
     writeln!(
         out,
-        "time ratio {:.2}, peak above the budget {:.0} MB",
+        "time ratio {:.2}, peak above the memory limit {:.0} MB",
         best[1] / best[0],
-        peaks[1] - budget as f64 / 1e6
+        peaks[1] - memory_limit as f64 / 1e6
     )?;
     Ok(())
 }

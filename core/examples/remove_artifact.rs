@@ -9,14 +9,14 @@ use codiag::signals::{ArtifactKind, RecordingView, Separation, find_artifacts, s
 
 fn main() -> Result<(), codiag::Error> {
     // The samples of the channels, concatenated. Use your own recording here.
-    let made = simulate::eeg_with_blinks(16, 8, 120.0, 0);
-    let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
+    let generated = simulate::eeg_with_blinks(16, 8, 120.0, 0);
+    let recording = RecordingView::new(&generated.data, generated.channels, generated.samples)?;
 
     let found = Separation::default().fit(&recording)?;
     let sources = found.sources(&recording)?;
     let mut blinks = Vec::new();
     for k in 0..found.n_components() {
-        for artifact in find_artifacts(sources.row(k), made.sfreq, &[]) {
+        for artifact in find_artifacts(sources.row(k), generated.sfreq, &[]) {
             println!("source {k}: {}, {}", artifact.kind.name(), artifact.reason);
             if artifact.kind == ArtifactKind::Blink {
                 blinks.push(k);
@@ -26,8 +26,8 @@ fn main() -> Result<(), codiag::Error> {
 
     let clean = found.remove(&recording, &blinks)?;
     let power = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
-    for c in [0, made.channels - 1] {
-        let before = &made.data[c * made.samples..][..made.samples];
+    for c in [0, generated.channels - 1] {
+        let before = &generated.data[c * generated.samples..][..generated.samples];
         let remaining = 100.0 * power(clean.row(c)) / power(before);
         println!("channel {c} keeps {remaining:.0} % of its power");
     }

@@ -9,8 +9,8 @@ use codiag::signals::{RecordingView, Separation, simulate};
 
 fn main() -> Result<(), codiag::Error> {
     // The samples of the channels, concatenated. Use your own recording here.
-    let made = simulate::voices(3, 10.0, 0);
-    let recording = RecordingView::new(&made.data, made.channels, made.samples)?;
+    let generated = simulate::voices(3, 10.0, 0);
+    let recording = RecordingView::new(&generated.data, generated.channels, generated.samples)?;
 
     // By default, the powers of the sources vary between about 100 segments.
     let found = Separation::default().fit(&recording)?;
@@ -34,7 +34,11 @@ fn main() -> Result<(), codiag::Error> {
         );
     }
     // The true sources are known, because the recording is simulated.
-    for (k, ratio) in made.interference_ratios(found.filters()).iter().enumerate() {
+    for (k, ratio) in generated
+        .interference_ratios(found.filters())
+        .iter()
+        .enumerate()
+    {
         println!("source {k}: signal-to-interference ratio {ratio:.0} dB");
     }
     Ok(())

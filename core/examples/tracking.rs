@@ -14,7 +14,7 @@ fn main() -> Result<(), codiag::Error> {
     let mut arguments = std::env::args().skip(1).filter_map(|x| x.parse().ok());
     let mut next = |default: usize| arguments.next().unwrap_or(default);
     let (p, window, n) = (next(20), next(200), next(1000));
-    let made = Synthetic::new(n, p, 0.1, 0);
+    let generated = Synthetic::new(n, p, 0.1, 0);
     let settings = TrackerSettings {
         window,
         ..TrackerSettings::default()
@@ -25,7 +25,7 @@ fn main() -> Result<(), codiag::Error> {
         settings.forgetting
     );
     println!("matrices   ms each (best)   iterations   passes   ms per batch solve");
-    for (k, part) in made.data.chunks(window * p * p).enumerate() {
+    for (k, part) in generated.data.chunks(window * p * p).enumerate() {
         let (mut best, mut total, mut iterations, mut passes) = (f64::INFINITY, 0.0, 0, 0.0);
         let count = part.len() / (p * p);
         for matrix in part.chunks_exact(p * p) {

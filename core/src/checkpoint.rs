@@ -8,8 +8,9 @@ use crate::report::Record;
 /// Losses that differ by less than this are considered equal.
 const LOSS_TOLERANCE: f64 = 1e-9;
 
-/// Selects the B that an observer should save: at regular intervals, the best one found from all
-/// starting points. Pass it as [`Init::Given`](crate::Init::Given) to continue the solve.
+/// Selects the B that an observer should save. At regular intervals, this is the B with the lowest
+/// loss over all starting points so far. Pass it as [`Init::Given`](crate::Init::Given) to continue
+/// the solve.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ const LOSS_TOLERANCE: f64 = 1e-9;
 ///
 /// let set = synthetic::noisy(50, 5, 0.1, 0);
 /// let mut checkpoint = Checkpoint::new(Duration::from_secs(60));
-/// let mut saved = None; // stands for a file
+/// let mut saved = None; // in an application, a file
 /// let mut observer = |record: &Record, b: &Matrix| {
 ///     if let Some(best) = checkpoint.update(record, b) {
 ///         saved = Some(best.clone());

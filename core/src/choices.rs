@@ -70,8 +70,8 @@ impl Criterion {
         self == Self::LeastSquares
     }
 
-    /// The function of the diagonal entries that is summed over the set. For least squares it is
-    /// the one that U-WEDGE and FFDIAG use.
+    /// Returns the function of the diagonal entries that is summed over the set. For least squares
+    /// it is the one that U-WEDGE and FFDIAG use.
     pub(crate) fn function(self) -> DiagonalFunction {
         match self {
             Self::Likelihood => DiagonalFunction::Log,

@@ -1,12 +1,12 @@
 //! Conversions from and to the matrix types of other crates.
 //!
-//! The features `ndarray` and `nalgebra` bring the conversions for these crates. Entries are
+//! The features `ndarray` and `nalgebra` enable the conversions for these crates. Entries are
 //! copied, because [`Matrix`] is row-major and contiguous, while theirs need not be.
 
 use crate::linalg::{Matrix, Scalar};
 
-/// The entries, row after row, so that
-/// [`MatrixSet::from_matrices`](crate::MatrixSet::from_matrices) takes matrices as they are.
+/// Returns the entries in row-major order, so that matrices can be passed to
+/// [`MatrixSet::from_matrices`](crate::MatrixSet::from_matrices).
 impl<T: Scalar> AsRef<[T]> for Matrix<T> {
     fn as_ref(&self) -> &[T] {
         self.as_slice()
@@ -21,7 +21,7 @@ mod with_ndarray {
     use crate::error::Error;
     use crate::linalg::{Matrix, Scalar};
 
-    /// A copy of a two-dimensional array of any layout.
+    /// Copies a two-dimensional array of any layout.
     ///
     /// ```
     /// use codiag::Matrix;
@@ -36,6 +36,8 @@ mod with_ndarray {
         }
     }
 
+    /// Converts a matrix to an array without a copy.
+    ///
     /// ```
     /// let identity = ndarray::Array2::from(codiag::Matrix::<f64>::identity(3));
     /// assert_eq!(identity, ndarray::Array2::eye(3));
@@ -44,18 +46,18 @@ mod with_ndarray {
         fn from(matrix: Matrix<T>) -> Self {
             let shape = (matrix.rows(), matrix.columns());
             Array2::from_shape_vec(shape, matrix.into_vec())
-                .expect("a matrix has as many entries as its shape says")
+                .expect("a matrix has rows x columns entries")
         }
     }
 
     impl<T: Scalar> MatrixSet<T> {
-        /// Makes a set from an array of shape (n, p, p). Needs the feature `ndarray`.
+        /// Creates a set from an array of shape (n, p, p). Requires the feature `ndarray`.
         ///
         /// ```
         /// use codiag::{MatrixSet, SetOptions, Settings, diagonalize, synthetic::Synthetic};
-        /// let made = Synthetic::new(50, 8, 0.1, 0);
-        /// let array = ndarray::Array3::from_shape_vec((50, 8, 8), made.data).expect("n p p numbers");
-        /// let set = MatrixSet::from_array(array.view(), &SetOptions::default())?;
+        /// let generated = Synthetic::new(50, 8, 0.1, 0);
+        /// let array = ndarray::Array3::from_shape_vec((50, 8, 8), generated.data).expect("n p p numbers");
+        /// let set = MatrixSet::from_array(&array.view(), &SetOptions::default())?;
         /// let result = diagonalize(&set, &Settings::default())?;
         /// let filters = ndarray::Array2::from(result.b);
         /// assert_eq!(filters.dim(), (8, 8));
@@ -64,17 +66,17 @@ mod with_ndarray {
         ///
         /// # Errors
         /// If the last two dimensions differ, or the matrices or the options are invalid.
-        pub fn from_array(array: ArrayView3<'_, T>, options: &SetOptions) -> Result<Self, Error> {
+        pub fn from_array(array: &ArrayView3<'_, T>, options: &SetOptions) -> Result<Self, Error> {
             let (n, p, columns) = array.dim();
             if p != columns {
                 let shape = vec![n, p, columns];
                 return Err(Error::Shape { shape });
             }
-            let entries = array.as_standard_layout();
-            let entries = entries
-                .as_slice()
-                .expect("an array in standard layout is contiguous");
-            Self::with_options(entries, n, p, options)
+            if let Some(entries) = array.as_slice() {
+                return Self::with_options(entries, n, p, options);
+            }
+            let entries: Vec<T> = array.iter().copied().collect();
+            Self::with_options(&entries, n, p, options)
         }
     }
 }
@@ -85,7 +87,7 @@ mod with_nalgebra {
 
     use crate::linalg::{Matrix, Scalar};
 
-    /// A copy of a matrix of any size and storage.
+    /// Copies a matrix of any size and storage.
     ///
     /// ```
     /// use codiag::{Matrix, MatrixSet, SetOptions};
@@ -106,6 +108,8 @@ mod with_nalgebra {
         }
     }
 
+    /// Copies a matrix to a matrix of nalgebra.
+    ///
     /// ```
     /// let identity = nalgebra::DMatrix::from(codiag::Matrix::<f64>::identity(3));
     /// assert_eq!(identity, nalgebra::DMatrix::identity(3, 3));

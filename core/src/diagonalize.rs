@@ -17,10 +17,10 @@ use crate::stability::{self, Stability};
 ///
 /// ```
 /// use codiag::{Settings, diagonalize, synthetic};
-/// let made = synthetic::Synthetic::new(50, 8, 0.0, 1);
-/// let result = diagonalize(&made.set()?, &Settings::default())?;
+/// let generated = synthetic::Synthetic::new(50, 8, 0.0, 1);
+/// let result = diagonalize(&generated.set()?, &Settings::default())?;
 /// assert!(result.status.is_converged());
-/// assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8);
+/// assert!(synthetic::amari_distance(&result.b, &generated.mixing) < 1e-8);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///

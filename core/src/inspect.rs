@@ -8,7 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::data::Criterion;
-use crate::data::{self, Block, Indefinite, SYMMETRY_TOLERANCE};
+use crate::data::{self, Block, IndefiniteMatrix, SYMMETRY_TOLERANCE};
 use crate::error::Remedy;
 use crate::linalg::{self, Matrix, Scalar};
 use crate::{Error, SetOptions};
@@ -18,10 +18,10 @@ use crate::{Error, SetOptions};
 /// ```
 /// // The first matrix is positive definite; the second has a negative eigenvalue.
 /// let data = [2.0, 0.5, 0.5, 1.0, 1.0, 0.0, 0.0, -3.0];
-/// let found = codiag::inspect(&data, 2, 2)?;
-/// assert!(!found.is_suitable());
-/// assert_eq!(found.not_positive_definite, [1]);
-/// assert_eq!(found.smallest_eigenvalue, Some(-3.0));
+/// let inspection = codiag::inspect(&data, 2, 2)?;
+/// assert!(!inspection.is_suitable());
+/// assert_eq!(inspection.not_positive_definite, [1]);
+/// assert_eq!(inspection.smallest_eigenvalue, Some(-3.0));
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,9 +73,9 @@ impl Inspection {
     /// Whether the matrices can be diagonalized by this criterion without further options.
     ///
     /// ```
-    /// let found = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
-    /// assert!(!found.is_suitable_for(codiag::Criterion::Likelihood));
-    /// assert!(found.is_suitable_for(codiag::Criterion::Frobenius));
+    /// let inspection = codiag::inspect(&[1.0, 0.0, 0.0, -3.0], 1, 2)?;
+    /// assert!(!inspection.is_suitable_for(codiag::Criterion::Likelihood));
+    /// assert!(inspection.is_suitable_for(codiag::Criterion::Frobenius));
     /// # Ok::<(), codiag::Error>(())
     /// ```
     pub fn is_suitable_for(&self, criterion: Criterion) -> bool {
@@ -91,8 +91,8 @@ impl Inspection {
 ///
 /// ```
 /// let data = codiag::synthetic::Synthetic::new(20, 4, 0.1, 0).data;
-/// let found = codiag::inspect(&data, 20, 4)?;
-/// assert!(found.is_suitable() && found.mean_rank == 4);
+/// let inspection = codiag::inspect(&data, 20, 4)?;
+/// assert!(inspection.is_suitable() && inspection.mean_rank == 4);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 ///
@@ -116,21 +116,21 @@ pub fn inspect<T: Scalar>(data: &[T], n: usize, p: usize) -> Result<Inspection, 
 /// inspector.add(&[2.0, 0.5, 0.5, 1.0])?;
 /// inspector.add(&[1.0, f64::NAN, 0.0, 1.0])?;
 /// inspector.add(&[2.0, 0.5, 0.5, 1.0])?;
-/// let found = inspector.finish()?;
-/// assert_eq!((found.matrices, &found.not_finite[..]), (3, &[1][..]));
-/// assert_eq!(found.duplicates, [(2, 0)]);
+/// let inspection = inspector.finish()?;
+/// assert_eq!((inspection.matrices, &inspection.not_finite[..]), (3, &[1][..]));
+/// assert_eq!(inspection.duplicates, [(2, 0)]);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Inspector<T = f64> {
-    found: Inspection,
+    inspection: Inspection,
     /// The sum of all matrices that are finite and symmetric.
     sum: Matrix<T>,
     smallest_trace: f64,
     largest_trace: f64,
     /// The condition numbers of positive definite matrices, with the indices of the matrices.
     conditions: Vec<(f64, usize)>,
-    indefinite: Vec<Indefinite>,
+    indefinite: Vec<IndefiniteMatrix>,
     /// Hashes of the entries, each with the index of the first such matrix.
     seen: HashMap<u64, usize>,
 }
@@ -147,7 +147,7 @@ impl<T: Scalar> Inspector<T> {
         }
         data::checked_count(1, p)?;
         Ok(Self {
-            found: Inspection {
+            inspection: Inspection {
                 size: p,
                 smallest_rank: p,
                 ..Inspection::default()
@@ -166,7 +166,7 @@ impl<T: Scalar> Inspector<T> {
     /// # Errors
     /// If the number of entries is not p·p.
     pub fn add(&mut self, matrix: &[T]) -> Result<(), Error> {
-        let (p, index) = (self.found.size, self.found.matrices);
+        let (p, index) = (self.inspection.size, self.inspection.matrices);
         if matrix.len() != p * p {
             return Err(Error::MatrixLength {
                 matrix: index,
@@ -174,16 +174,16 @@ impl<T: Scalar> Inspector<T> {
                 actual: matrix.len(),
             });
         }
-        self.found.matrices += 1;
+        self.inspection.matrices += 1;
         if !linalg::reals(matrix).iter().all(|x| x.is_finite()) {
-            self.found.not_finite.push(index);
+            self.inspection.not_finite.push(index);
             return Ok(());
         }
         self.note_duplicate(matrix, index);
         let asymmetry = data::asymmetry(p, matrix).map_or(0.0, |(_, _, most)| most);
-        self.found.largest_asymmetry = self.found.largest_asymmetry.max(asymmetry);
+        self.inspection.largest_asymmetry = self.inspection.largest_asymmetry.max(asymmetry);
         if asymmetry > SYMMETRY_TOLERANCE {
-            self.found.asymmetric.push(index);
+            self.inspection.asymmetric.push(index);
             return Ok(());
         }
         // Only the symmetric part is used, as in the constructors of `MatrixSet`.
@@ -199,34 +199,34 @@ impl<T: Scalar> Inspector<T> {
         parts.for_each(|x| x.to_bits().hash(&mut hasher));
         let first = *self.seen.entry(hasher.finish()).or_insert(index);
         if first != index {
-            self.found.duplicates.push((index, first));
+            self.inspection.duplicates.push((index, first));
         }
     }
 
     /// Records the eigenvalues of a symmetric matrix, and whether it is positive definite.
     fn examine(&mut self, block: &Block<T>, index: usize) {
-        let p = self.found.size;
+        let p = self.inspection.size;
         let mut entries = vec![T::ZERO; p * p];
         block.batch.unpack(0, &mut entries);
         let matrix = Matrix::from_rows(p, p, entries);
         linalg::add_multiple(self.sum.as_mut_slice(), 1.0, matrix.as_slice());
-        self.found.energy += linalg::dot(matrix.as_slice(), matrix.as_slice());
+        self.inspection.energy += linalg::dot(matrix.as_slice(), matrix.as_slice());
         let trace: f64 = (0..p).map(|a| matrix[(a, a)].real()).sum();
         self.smallest_trace = self.smallest_trace.min(trace);
         self.largest_trace = self.largest_trace.max(trace);
         let (_, singular) = data::factorize_block(block);
         if singular.is_some() {
-            self.found.not_positive_definite.push(index);
-            self.indefinite.push(Indefinite::new(block, 0, index));
+            self.inspection.not_positive_definite.push(index);
+            self.indefinite.push(IndefiniteMatrix::new(block, 0, index));
         }
         let eigenvalues = linalg::symmetric_eigenvalues(&matrix).unwrap_or_default();
         let (Some(&low), Some(&high)) = (eigenvalues.first(), eigenvalues.last()) else {
             return;
         };
-        let smallest = self.found.smallest_eigenvalue.get_or_insert(low);
+        let smallest = self.inspection.smallest_eigenvalue.get_or_insert(low);
         *smallest = smallest.min(low);
-        self.found.smallest_rank = self
-            .found
+        self.inspection.smallest_rank = self
+            .inspection
             .smallest_rank
             .min(data::rank_by_size(&eigenvalues));
         if singular.is_none() {
@@ -242,23 +242,23 @@ impl<T: Scalar> Inspector<T> {
     /// If no matrix was added.
     #[inline(never)] // compiled in this crate: see compiled.rs
     pub fn finish(self) -> Result<Inspection, Error> {
-        let mut found = self.found;
-        let p = found.size;
-        if found.matrices == 0 {
+        let mut inspection = self.inspection;
+        let p = inspection.size;
+        if inspection.matrices == 0 {
             let shape = vec![0, p, p];
             return Err(Error::Shape { shape });
         }
-        let excluded = found.not_finite.len() + found.asymmetric.len();
+        let excluded = inspection.not_finite.len() + inspection.asymmetric.len();
         let mut mean = self.sum;
-        let count = (found.matrices - excluded).max(1) as f64;
+        let count = (inspection.matrices - excluded).max(1) as f64;
         let entries = mean.as_mut_slice().iter_mut();
         entries.for_each(|x| *x = *x / count);
-        found.energy /= count;
-        found.mean_rank = data::numerical_rank(&mean).unwrap_or(0);
+        inspection.energy /= count;
+        inspection.mean_rank = data::numerical_rank(&mean).unwrap_or(0);
         if let Err(Error::Range { power }) = data::check_range(&mean) {
-            found.out_of_range = Some(power);
+            inspection.out_of_range = Some(power);
         }
-        found.remedy = self
+        inspection.remedy = self
             .indefinite
             .iter()
             .map(|matrix| matrix.remedy(&mean))
@@ -268,15 +268,15 @@ impl<T: Scalar> Inspector<T> {
         if let Some(&(worst, index)) = conditions.last() {
             let n = conditions.len();
             let condition = |k: usize| conditions[k].0;
-            found.median_condition_number =
+            inspection.median_condition_number =
                 Some(0.5 * condition((n - 1) / 2) + 0.5 * condition(n / 2));
-            found.largest_condition_number = Some(worst);
-            found.worst_conditioned = Some(index);
+            inspection.largest_condition_number = Some(worst);
+            inspection.worst_conditioned = Some(index);
         }
         if self.smallest_trace > 0.0 && self.smallest_trace.is_finite() {
-            found.scale_ratio = Some(self.largest_trace / self.smallest_trace);
+            inspection.scale_ratio = Some(self.largest_trace / self.smallest_trace);
         }
-        Ok(found)
+        Ok(inspection)
     }
 }
 

@@ -9,13 +9,13 @@
 //! use codiag::{MatrixSet, Settings, diagonalize, synthetic};
 //!
 //! // 50 covariance matrices of 8 mixed sources, as n·p·p numbers in row-major order.
-//! let made = synthetic::Synthetic::new(50, 8, 0.0, 0);
-//! let set = MatrixSet::new(&made.data, 50, 8)?;
+//! let generated = synthetic::Synthetic::new(50, 8, 0.0, 0);
+//! let set = MatrixSet::new(&generated.data, 50, 8)?;
 //! let result = diagonalize(&set, &Settings::default())?;
 //!
 //! assert!(result.status.is_converged());
 //! println!("loss {} after {} iterations", result.loss, result.n_iter);
-//! assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8); // B inverts the mixing
+//! assert!(synthetic::amari_distance(&result.b, &generated.mixing) < 1e-8); // B inverts the mixing
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!
@@ -90,10 +90,10 @@
 //!
 //! ```
 //! use codiag::{MatrixSet, Settings, c64, diagonalize, synthetic};
-//! let made = synthetic::Synthetic::complex(50, 5, 0.0, 0);
-//! let set: MatrixSet<c64> = MatrixSet::new(&made.data, 50, 5)?;
+//! let generated = synthetic::Synthetic::complex(50, 5, 0.0, 0);
+//! let set: MatrixSet<c64> = MatrixSet::new(&generated.data, 50, 5)?;
 //! let result = diagonalize(&set, &Settings::default())?;
-//! assert!(synthetic::amari_distance(&result.b, &made.mixing) < 1e-8);
+//! assert!(synthetic::amari_distance(&result.b, &generated.mixing) < 1e-8);
 //! # Ok::<(), codiag::Error>(())
 //! ```
 //!

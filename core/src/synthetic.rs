@@ -15,9 +15,9 @@ use crate::{Error, MatrixSet, Memory};
 ///
 /// ```
 /// use codiag::synthetic::Synthetic;
-/// let made = Synthetic::new(100, 5, 0.1, 0);
-/// assert_eq!(made.data.len(), 100 * 5 * 5);
-/// assert_eq!(made.set()?.len(), 100);
+/// let generated = Synthetic::new(100, 5, 0.1, 0);
+/// assert_eq!(generated.data.len(), 100 * 5 * 5);
+/// assert_eq!(generated.set()?.len(), 100);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -87,9 +87,9 @@ impl Synthetic<c64> {
     /// ```
     /// use codiag::synthetic::{Synthetic, amari_distance};
     /// use codiag::{Settings, diagonalize};
-    /// let made = Synthetic::complex(50, 5, 0.0, 0);
-    /// let result = diagonalize(&made.set()?, &Settings::default())?;
-    /// assert!(amari_distance(&result.b, &made.mixing) < 1e-8);
+    /// let generated = Synthetic::complex(50, 5, 0.0, 0);
+    /// let result = diagonalize(&generated.set()?, &Settings::default())?;
+    /// assert!(amari_distance(&result.b, &generated.mixing) < 1e-8);
     /// # Ok::<(), codiag::Error>(())
     /// ```
     ///

@@ -117,27 +117,27 @@ impl TrackerSettings {
 /// ```
 /// use codiag::{Tracker, TrackerSettings, synthetic};
 ///
-/// let made = synthetic::Synthetic::new(60, 5, 0.0, 0);
+/// let generated = synthetic::Synthetic::new(60, 5, 0.0, 0);
 /// let mut tracker = Tracker::new(5, TrackerSettings::default())?;
-/// for matrix in made.data.chunks_exact(25) {
+/// for matrix in generated.data.chunks_exact(25) {
 ///     let result = tracker.push(matrix)?;
 ///     assert!(result.status.is_converged());
 /// }
 /// let b = tracker.b().expect("matrices have been pushed");
-/// assert!(synthetic::amari_distance(b, &made.mixing) < 1e-6);
+/// assert!(synthetic::amari_distance(b, &generated.mixing) < 1e-6);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tracker<T = f64> {
     p: usize,
     settings: TrackerSettings,
-    window: VecDeque<Kept<T>>,
+    window: VecDeque<WeightedMatrix<T>>,
     b: Option<Matrix<T>>,
 }
 
-/// A matrix of the window with its own weight.
+/// Matrix of the window, with its weight u_i before decay.
 #[derive(Clone, Debug)]
-struct Kept<T> {
+struct WeightedMatrix<T> {
     entries: Box<[T]>,
     weight: f64,
 }
@@ -207,43 +207,50 @@ impl<T: Scalar> Tracker<T> {
     ) -> Result<Diagonalization<T>, Error> {
         let before = self.starting_point()?;
         let added = self.checked(matrices, weights)?;
-        let leaving = (self.window.len() + added.len()).saturating_sub(self.settings.window);
-        let window = || self.window.iter().skip(leaving).chain(&added);
+        let removed = (self.window.len() + added.len()).saturating_sub(self.settings.window);
+        let window = || self.window.iter().skip(removed).chain(&added);
         let options = self.set_options().weights(Some(self.decayed(window())));
-        let set = MatrixSet::from_matrices(self.p, window().map(|k| &k.entries), &options)?;
+        let set =
+            MatrixSet::from_matrices(self.p, window().map(|matrix| &matrix.entries), &options)?;
         let settings = self.solve_settings(before.as_ref());
         let mut result = diagonalize_with(&set, &settings, observer)?;
         if let Some(before) = &before {
             match_previous(&mut result, before, &set);
         }
-        self.window.drain(..leaving);
+        self.window.drain(..removed);
         self.window.extend(added);
         self.b = Some(result.b.clone());
         Ok(result)
     }
 
-    /// Checks all given matrices, and returns those that fit into the window. Errors number
-    /// matrices from the first given one.
-    fn checked(&self, matrices: &[T], weights: Option<&[f64]>) -> Result<Vec<Kept<T>>, Error> {
+    /// Checks all given matrices, and returns those that fit into the window. In errors, the first
+    /// given matrix has number 0.
+    fn checked(
+        &self,
+        matrices: &[T],
+        weights: Option<&[f64]>,
+    ) -> Result<Vec<WeightedMatrix<T>>, Error> {
         let size = self.p * self.p;
         let n = matrices.len().checked_div(size).unwrap_or(0);
         MatrixSet::with_options(matrices, n, self.p, &self.set_options())?;
         if let Some(weights) = weights {
             SetOptions::check_weights(weights, n)?;
         }
-        let kept = matrices
+        let weighted = matrices
             .chunks_exact(size)
             .enumerate()
-            .map(|(i, entries)| Kept {
+            .map(|(i, entries)| WeightedMatrix {
                 entries: entries.into(),
                 weight: weights.map_or(1.0, |w| w[i]),
             });
-        Ok(kept.skip(n.saturating_sub(self.settings.window)).collect())
+        Ok(weighted
+            .skip(n.saturating_sub(self.settings.window))
+            .collect())
     }
 
     /// Returns the weights u_i λ^age; the age of the last matrix is 0.
-    fn decayed<'a>(&self, window: impl Iterator<Item = &'a Kept<T>>) -> Vec<f64> {
-        let mut weights: Vec<f64> = window.map(|kept| kept.weight).collect();
+    fn decayed<'a>(&self, window: impl Iterator<Item = &'a WeightedMatrix<T>>) -> Vec<f64> {
+        let mut weights: Vec<f64> = window.map(|matrix| matrix.weight).collect();
         let mut decay = 1.0;
         for weight in weights.iter_mut().rev() {
             *weight *= decay;
@@ -298,13 +305,13 @@ impl<T: Scalar> Tracker<T> {
 
     /// Returns the matrices of the window, the oldest first, each in row-major order.
     pub fn matrices(&self) -> Vec<T> {
-        let entries = self.window.iter().flat_map(|kept| &kept.entries);
+        let entries = self.window.iter().flat_map(|matrix| &matrix.entries);
         entries.copied().collect()
     }
 
     /// Returns the weights u_i of the window's matrices, without decay.
     pub fn weights(&self) -> Vec<f64> {
-        self.window.iter().map(|kept| kept.weight).collect()
+        self.window.iter().map(|matrix| matrix.weight).collect()
     }
 
     /// Returns the weights u_i λ^age of the window's matrices.

@@ -1,6 +1,8 @@
 //! Numerical tuning constants of the solvers.
 
-/// Numerical tuning constants; all solves use [`TUNING`].
+/// Numerical tuning constants. All solves use [`TUNING`].
+///
+/// ĝ is the gradient norm that is compared with the tolerance `tol`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// Largest forcing term of the truncated Newton method (Eisenstat–Walker): the Newton system is
@@ -12,34 +14,38 @@ pub(crate) struct Tuning {
     pub tolerance_margin: f64,
     /// Maximum number of conjugate gradient iterations.
     pub max_cg_iterations: usize,
-    /// Minimum of the limit 3n/10 of conjugate gradient iterations, which applies to small n: there
-    /// an iteration costs about as much as a data pass.
+    /// Smallest iteration limit of conjugate gradients. While ĝ exceeds `full_cg_below`, the limit
+    /// for n matrices is 3n/10, between this value and `max_cg_iterations`: for few matrices, an
+    /// iteration costs about as much as a data pass.
     pub min_cg_limit: usize,
-    /// Gradient norm ĝ below which conjugate gradients may use `max_cg_iterations`.
+    /// Gradient norm ĝ up to which conjugate gradients may take `max_cg_iterations` iterations.
     pub full_cg_below: f64,
-    /// Divisor of the limit of iterations once entries of a step are at their bounds.
+    /// Divisor of the iteration limit of conjugate gradients after a restart with entries fixed at
+    /// their bounds.
     pub cg_limit_divisor_after_restart: usize,
     /// Maximum number of conjugate gradient iterations for least squares.
     pub max_fit_cg_iterations: usize,
-    /// Largest entry of a step (box constraint); beyond it the quadratic model is inaccurate.
+    /// Largest absolute entry of a step (box constraint). For larger entries, the quadratic model
+    /// is inaccurate.
     pub max_entry: f64,
     /// Fraction of the bound beyond which entries become active when a step meets a bound.
     pub active_fraction: f64,
     /// Ratio of actual to predicted decrease below which the trust region shrinks.
     pub shrink_ratio: f64,
     /// Factor by which the trust region shrinks.
-    pub shrink: f64,
+    pub shrink_factor: f64,
     /// Ratio of actual to predicted decrease above which the trust region expands.
     pub expand_ratio: f64,
     /// Factor by which the trust region expands.
-    pub expand: f64,
+    pub expand_factor: f64,
     /// The trust region is updated only if the predicted change of the loss exceeds this multiple
     /// of its rounding error.
     pub min_signal_to_rounding: f64,
     /// A line search ends where the slope is at most this fraction of the initial slope.
     pub line_search_slope: f64,
-    /// Smallest step length that a line search may accept; otherwise the direction is halved.
-    pub min_step: f64,
+    /// Smallest step length that a line search may accept. If it finds a smaller one, the direction
+    /// is halved instead.
+    pub min_step_length: f64,
     /// Largest remainder of the series of log det(I + αE), as a fraction of the rounding error of
     /// the loss.
     pub series_remainder: f64,
@@ -61,21 +67,23 @@ pub(crate) struct Tuning {
     /// Gradient norm ĝ below which least squares may change to the exact Hessian.
     pub exact_fit_hessian_below: f64,
     /// Gradient norm ĝ above which least squares returns to the Gauss–Newton model.
-    pub exact_fit_hessian_until: f64,
+    pub gauss_newton_above: f64,
     /// Divisor of the damping of least squares after a step with the predicted decrease.
     pub damping_reduction: f64,
     /// Gradient norm ĝ above which a stage in single precision begins.
-    pub single_above: f64,
+    pub single_precision_above: f64,
     /// Gradient norm ĝ at which a stage in single precision ends.
-    pub single_tolerance: f64,
+    pub single_precision_tolerance: f64,
     /// Minimum number of components for a stage in single precision.
-    pub single_min_p: usize,
-    /// Largest ratio of the powers within a matrix for which single precision is used.
-    pub single_max_power_ratio: f64,
-    /// Growth of the variance of rounding errors at which a stage in single precision ends.
-    pub single_max_error_variance: f64,
+    pub single_precision_min_p: usize,
+    /// Largest ratio of the powers of two components in one matrix for which single precision is
+    /// used.
+    pub single_precision_max_power_ratio: f64,
+    /// Factor of growth of the variance of rounding errors at which a stage in single precision
+    /// ends.
+    pub single_precision_max_error_variance: f64,
     /// Maximum number of stages in single precision.
-    pub max_single_stages: usize,
+    pub max_single_precision_stages: usize,
     /// Minimum number of matrices in the sample of a large set; never fewer than 2p.
     pub min_sample: usize,
     /// Smallest k for which every k-th matrix is sampled; otherwise no sample is used.
@@ -102,8 +110,8 @@ pub(crate) struct Tuning {
     /// Number of iterations with components that cancel each other after which a least-squares fit
     /// ends as collinear.
     pub max_canceled_iterations: usize,
-    /// Updated matrices are recomputed only if their error variance is this many times that of
-    /// recomputed ones.
+    /// Updated matrices are recomputed only if the variance of their rounding errors exceeds that
+    /// of recomputed matrices by this factor.
     pub drift_min_gain: f64,
     /// Relative error of a component's power below which updated matrices are not recomputed.
     pub drift_negligible: f64,
@@ -112,8 +120,8 @@ pub(crate) struct Tuning {
     /// Assumed ratio of the mean power of a component to its smallest power in a single matrix, in
     /// the bound of the gradient's rounding error.
     pub power_range: f64,
-    /// Number of multiply-adds of a data pass from which each solve is parallelized itself, instead
-    /// of running several solves in parallel.
+    /// Number of multiply-adds of a data pass from which the threads share the passes of one solve.
+    /// Below it, several solves run in parallel, each on one thread.
     pub parallel_passes_from: usize,
 }
 
@@ -129,12 +137,12 @@ pub(crate) const TUNING: Tuning = Tuning {
     max_entry: 0.2,
     active_fraction: 0.5,
     shrink_ratio: 0.4,
-    shrink: 0.7,
+    shrink_factor: 0.7,
     expand_ratio: 0.8,
-    expand: 1.5,
+    expand_factor: 1.5,
     min_signal_to_rounding: 10.0,
     line_search_slope: 0.1,
-    min_step: 0.1,
+    min_step_length: 0.1,
     series_remainder: 0.01,
     retraction_term_above: 1e-3,
     preconditioner_floor: 0.01,
@@ -143,14 +151,14 @@ pub(crate) const TUNING: Tuning = Tuning {
     unstored_hessian_min_p: 64,
     gauss_newton_min_reduction: 6.0,
     exact_fit_hessian_below: 0.03,
-    exact_fit_hessian_until: 0.1,
+    gauss_newton_above: 0.1,
     damping_reduction: 2.5,
-    single_above: 1e-2,
-    single_tolerance: 1e-6,
-    single_min_p: 20,
-    single_max_power_ratio: 1e4,
-    single_max_error_variance: 100.0,
-    max_single_stages: 3,
+    single_precision_above: 1e-2,
+    single_precision_tolerance: 1e-6,
+    single_precision_min_p: 20,
+    single_precision_max_power_ratio: 1e4,
+    single_precision_max_error_variance: 100.0,
+    max_single_precision_stages: 3,
     min_sample: 200,
     min_sample_step: 4,
     max_sample_step: 8,

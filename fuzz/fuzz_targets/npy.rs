@@ -1,4 +1,4 @@
-//! Sets in .npy files, from standard input and from disk with a memory budget.
+//! Sets in .npy files, from standard input and from disk with a memory limit.
 #![no_main]
 
 mod program;

@@ -89,7 +89,7 @@ def test_errors_name_channels(raw):
 
 def test_bad_segment_lengths(X):
     for wrong in (1.0, 0.25, [100]):
-        with pytest.raises(TypeError, match=r'whole number of samples, or a time such as "0\.25s"'):
+        with pytest.raises(TypeError, match=r'integer number of samples, or a time such as "0\.25s"'):
             codiag.SourceSeparation(segment_length=wrong, sfreq=RATE).fit(X)
     for wrong in ("1", "quick", "0.25"):
         with pytest.raises(ValueError, match=r"0\.25s"):

@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn n_components_weights_and_n_jobs_reach_the_rust_library() {
     let (n, p) = (40, 6);
-    let made = Synthetic::new(n, p, 0.1, 2).data;
+    let generated = Synthetic::new(n, p, 0.1, 2).data;
     // A seventh channel is the sum of the others.
     let lift = |matrix: &[f64]| -> Vec<f64> {
         let entry = |a: usize, b: usize| -> f64 {
@@ -22,7 +22,7 @@ fn n_components_weights_and_n_jobs_reach_the_rust_library() {
             .map(|k| entry(k / (p + 1), k % (p + 1)))
             .collect()
     };
-    let data: Vec<f64> = made.chunks_exact(p * p).flat_map(lift).collect();
+    let data: Vec<f64> = generated.chunks_exact(p * p).flat_map(lift).collect();
     assert_eq!(
         set(&data, n, p + 1, ROW, &options()),
         Err(codiag_error::NotPositiveDefinite as c_int)

@@ -157,9 +157,9 @@ pub struct Separate {
     /// them are reported as artifacts.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub ecg: Vec<String>,
-    /// Scores from which a source is reported as an artifact (default: blink=0.7, heartbeat=0.3,
-    /// line-noise=0.2 and muscle=0.6, judged by its waveform; correlation=0.4 and phase=0.2, judged
-    /// by EOG and ECG channels).
+    /// Minimum scores at which a source is reported as an artifact (default: blink=0.7,
+    /// heartbeat=0.3, line-noise=0.2 and muscle=0.6, judged by its waveform; correlation=0.4 and
+    /// phase=0.2, judged by EOG and ECG channels).
     #[arg(long, value_name = "KIND=SCORE,...", value_parser = parse_thresholds)]
     pub thresholds: Option<Thresholds>,
     /// Text file with the names of the channels, one per line (default: channels are numbered).
@@ -176,7 +176,7 @@ pub struct Separate {
 }
 
 fn parse_length(text: &str) -> Result<SegmentLength, String> {
-    let expected = "expected a whole number of samples, or a time such as 0.25s or 250ms";
+    let expected = "expected an integer number of samples, or a time such as 0.25s or 250ms";
     text.parse().map_err(|_| expected.to_owned())
 }
 

@@ -22,7 +22,7 @@ const RANDOM_CHARACTERS: usize = 6;
 /// Maximum number of symbolic links in a row, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Writes one file completely or not at all; a device or a FIFO is written to.
+/// Writes one file completely or not at all. A device or a FIFO is written to directly.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -33,7 +33,7 @@ const MAX_LINKS: usize = 40;
 /// ```
 ///
 /// # Errors
-/// Errors of the system, and errors of `write`. An existing file is unchanged then.
+/// Errors of the operating system, and errors of `write`. An existing file then stays unchanged.
 pub fn write_atomically(
     target: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -44,14 +44,14 @@ pub fn write_atomically(
 /// Copies a file to `target` completely or not at all, like [`write_atomically`].
 ///
 /// # Errors
-/// Errors of the system. An existing file is unchanged then.
+/// Errors of the operating system. An existing file then stays unchanged.
 pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
     let mut source = File::open(source)?;
     write_atomically(target, |out| io::copy(&mut source, out).map(drop))
 }
 
-/// Checks that a file can be written there. Removes the temporary files that killed processes left
-/// in that folder.
+/// Checks that a file can be written to `target`. Removes temporary files that killed processes
+/// left in its folder.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
@@ -61,10 +61,10 @@ pub fn copy_atomically(source: &Path, target: &Path) -> io::Result<()> {
 /// ```
 ///
 /// # Errors
-/// The error of the system with which writing would fail; also if the target is a folder.
+/// The error with which writing would fail, for example because the target is a folder.
 pub fn check_writable(target: &Path) -> io::Result<()> {
     if target.is_dir() {
-        // The system's own error, with its number.
+        // The error of the operating system, with its number.
         let error = File::options().write(true).open(target).err();
         return Err(error.unwrap_or_else(|| io::ErrorKind::IsADirectory.into()));
     }
@@ -91,7 +91,7 @@ pub(super) fn check_folder_writable(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the bytes of an output go.
+/// Destination of an output.
 pub(super) enum Destination {
     /// A regular file, new or to be replaced. The path has no link as its last component.
     File {
@@ -125,7 +125,7 @@ impl Destination {
             }
             let folder = std::fs::canonicalize(parent_folder(&path))?;
             if folder.starts_with("/proc") {
-                // The link stands for an open file, whose path may have been removed.
+                // The link refers to an open file, whose path may have been removed.
                 let name = path.file_name().unwrap_or_default();
                 return Ok(Self::OpenFile(folder.join(name)));
             }
@@ -154,8 +154,8 @@ fn open_special(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
 }
 
-/// The open file behind a path in /proc. It is shared where that is possible, so that later output
-/// of this process follows; otherwise the bytes are appended.
+/// Opens the file behind a path in /proc. Standard output and standard error are shared with this
+/// process, so that its later output follows; other files are appended to.
 fn reopen_proc_path(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -171,7 +171,7 @@ fn reopen_proc_path(path: &Path) -> io::Result<File> {
     File::options().append(true).open(path)
 }
 
-/// A complete output that has not been moved to its target yet.
+/// Output in a temporary file that has not been moved to its target yet.
 pub(super) enum Staged {
     /// A temporary file in the folder of its target.
     SameFolder {
@@ -187,7 +187,7 @@ pub(super) enum Staged {
 }
 
 impl Staged {
-    /// An empty temporary file for `target`.
+    /// Creates an empty temporary file for `target`.
     pub fn new(target: &Path) -> io::Result<Self> {
         match Destination::resolve(target)? {
             Destination::File { path, existing } => {
@@ -209,7 +209,7 @@ impl Staged {
         }
     }
 
-    /// The temporary file.
+    /// Returns the temporary file.
     pub fn file(&mut self) -> &mut File {
         match self {
             Self::SameFolder { temporary, .. } => temporary.as_file_mut(),
@@ -271,7 +271,7 @@ fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
         }
     }
     // The owner is set first, because changing it may clear bits of the mode. File systems with one
-    // mode for all files do not allow to change it.
+    // mode for all files do not support changing it.
     let mode = existing.permissions();
     if file.metadata()?.permissions() == mode {
         return Ok(());
@@ -279,7 +279,7 @@ fn keep_attributes(file: &File, existing: &Metadata) -> io::Result<()> {
     file.set_permissions(mode)
 }
 
-/// Makes a rename survive a loss of power, on systems and file systems that can.
+/// Makes a rename durable in case of a power failure, on systems that support it.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(folder) {

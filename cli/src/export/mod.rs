@@ -33,7 +33,7 @@ impl OutputFolder {
         Ok(folder)
     }
 
-    /// Stages a file that `write` writes.
+    /// Stages a file with the content that `write` writes.
     pub fn add(
         &mut self,
         name: &str,
@@ -85,7 +85,7 @@ impl Drop for OutputFolder {
     }
 }
 
-/// Checks that a file can be written, before the work is done.
+/// Checks that a file can be written, so that errors are reported before a solve.
 pub fn check_writable(target: &Path) -> Result<()> {
     atomic_write::check_writable(target).map_err(|e| file_error("written", target, e))
 }

@@ -36,8 +36,8 @@ fn header<T: Scalar>(shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// A .npy matrix in a file that is written in blocks of columns, so that it is never in memory as a
-/// whole.
+/// A .npy matrix in a file that is read and written in parts (rows or blocks of columns), so that
+/// it is never in memory as a whole.
 pub struct RowFile<'a> {
     file: &'a mut File,
     first: u64,
@@ -73,7 +73,7 @@ impl<'a> RowFile<'a> {
         Ok(())
     }
 
-    /// Opens a file that was written before.
+    /// Wraps a file that already contains a matrix of this shape, to read or change it.
     pub fn reopen(file: &'a mut File, shape: (usize, usize)) -> Self {
         Self {
             file,

@@ -9,8 +9,8 @@ const PIXELS: usize = 64;
 /// Minimum number of positions for a map.
 const MIN_POSITIONS: usize = 4;
 
-/// Draws the head with the nose at the top and one dot per channel; red is positive, blue negative.
-/// Returns None if too few channels have a position.
+/// Draws a topographic map: a head with the nose at the top and one dot per channel. Positive
+/// values are red, negative values blue. Returns None if too few channels have a position.
 pub fn draw(values: &[f64], positions: &[Option<[f64; 2]>], title: &str) -> Option<String> {
     let known = values_by_position(values, positions);
     let largest = known.iter().fold(0.0_f64, |m, (_, v)| m.max(v.abs()));

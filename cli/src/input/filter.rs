@@ -12,9 +12,9 @@ use codiag::signals::Recording;
 
 use crate::export::npy;
 
-/// A filtered recording in a temporary file.
+/// Filtered recording, stored in a temporary file.
 pub struct FilteredRecording {
-    /// Temporary file; in a mutex, because reads change its position.
+    /// Temporary file, in a mutex because reads change its position.
     scratch: Mutex<File>,
     channels: usize,
     samples: usize,
@@ -31,7 +31,7 @@ impl FilteredRecording {
         for (option, frequency) in [("--highpass", highpass), ("--lowpass", lowpass)] {
             ensure!(
                 frequency.is_none_or(|f| f > 0.0 && f < 0.5 * sfreq),
-                "{option} must be above 0 and below half of --sfreq, {} Hz, got {}",
+                "{option} must be above 0 and below half of --sfreq ({} Hz), got {}",
                 0.5 * sfreq,
                 frequency.unwrap_or_default()
             );
@@ -51,10 +51,13 @@ impl FilteredRecording {
                     .flat_map(|f| Section::pair(f / sfreq, false)),
             )
             .collect();
-        let slowest = highpass.or(lowpass).unwrap_or(sfreq);
+        let lowest_cutoff = highpass.or(lowpass).unwrap_or(sfreq);
         let (channels, samples) = (recording.channels(), recording.samples());
-        let file = || tempfile::tempfile().context("a temporary file cannot be created");
-        let (mut scratch, mut all) = (file()?, vec![0.0; samples]);
+        let file = || {
+            tempfile::tempfile()
+                .context("a temporary file cannot be created; set TMPDIR to a writable folder")
+        };
+        let (mut scratch, mut signal) = (file()?, vec![0.0; samples]);
         let mut rows = npy::RowFile::new(&mut scratch, (channels, samples))?;
         let written = "the filtered recording cannot be written";
         for c in 0..channels {
@@ -62,10 +65,9 @@ impl FilteredRecording {
                 recording,
                 channels: vec![c],
             };
-            one.read(0..samples, &mut all)?;
-            let padding = ((3.0 * sfreq / slowest) as usize).min(samples - 1);
-            let filtered =
-                filter_finite(&all, |signal| filter_both_ways(&sections, signal, padding));
+            one.read(0..samples, &mut signal)?;
+            let padding = ((3.0 * sfreq / lowest_cutoff) as usize).min(samples - 1);
+            let filtered = filter_finite(&signal, |x| filter_both_ways(&sections, x, padding));
             rows.write_row(c, &filtered).context(written)?;
         }
         Ok(Self {
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn gain_is_that_of_a_butterworth_filter_without_delay() {
         let (sfreq, samples) = (200.0, 8000);
-        for (highpass, lowpass, frequency, kept) in [
+        for (highpass, lowpass, frequency, gain) in [
             (Some(1.0), None, 10.0, 1.0),
             (Some(1.0), None, 0.1, 0.0),
             (None, Some(40.0), 10.0, 1.0),
@@ -204,9 +206,9 @@ mod tests {
             filtered.read(2000..6000, &mut out).unwrap();
             let mean = if highpass.is_some() { 0.0 } else { 100.0 };
             for (t, x) in out.iter().enumerate() {
-                let wanted = mean + kept * wave(2000 + t);
+                let expected = mean + gain * wave(2000 + t);
                 assert!(
-                    (x - wanted).abs() < 0.01,
+                    (x - expected).abs() < 0.01,
                     "{highpass:?} {lowpass:?} {frequency}: {x}"
                 );
             }

@@ -242,8 +242,11 @@ fn open_npz<'a>(name: &str, file: impl Read + Seek, key: Option<&str>) -> Result
     let chosen = match (key, &keys[..]) {
         (Some(key), _) if keys.iter().any(|k| k == key) => key.to_owned(),
         (None, [only]) => only.clone(),
-        (_, []) => bail!("the file has no array"),
-        (Some(key), _) => bail!("the file has no array {key:?}, only {}", keys.join(", ")),
+        (_, []) => bail!("the file has no array; save the matrices as an array of shape (n, p, p)"),
+        (Some(key), _) => bail!(
+            "the file has no array {key:?}; choose one of {}",
+            keys.join(", ")
+        ),
         (None, _) => bail!(
             "the file has several arrays; choose one with --key {}",
             keys.join("|")

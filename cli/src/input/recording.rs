@@ -248,7 +248,7 @@ impl RecordingInfo {
         let names: Vec<String> = names.map(str::to_owned).collect();
         ensure!(
             !names.is_empty(),
-            "{}: the file has no names",
+            "{}: the file has no names; write one channel name per line",
             path.display()
         );
         Ok(names)

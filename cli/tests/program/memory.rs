@@ -39,13 +39,13 @@ fn huge_sets_are_errors_with_the_amount() {
 
 #[test]
 fn huge_options_of_recordings_are_errors() {
-    let made = nonstationary(4, 20, 100, 1);
+    let generated = nonstationary(4, 20, 100, 1);
     let dir = TestDir::new();
-    dir.write("r.npy", Array::of("(4, 2000)", &made.data));
-    let most = u64::MAX;
+    dir.write("r.npy", Array::of("(4, 2000)", &generated.data));
+    let max = u64::MAX;
     for (args, part) in [
         (
-            format!("--sobi --lags 0:{most}"),
+            format!("--sobi --lags 0:{max}"),
             "--lags must be shorter than the recording",
         ),
         (
@@ -61,15 +61,15 @@ fn huge_options_of_recordings_are_errors() {
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--sfreq 100 --bands 1-4 --window-length {most}"),
+            format!("--sfreq 100 --bands 1-4 --window-length {max}"),
             "--window-length must be at most the samples of the longest span",
         ),
         (
-            format!("--sfreq 100 --bands 1-4 --segment-length {most}"),
+            format!("--sfreq 100 --bands 1-4 --segment-length {max}"),
             "--segment-length must be at least 1 sample and at most",
         ),
         (
-            format!("--n-segments {most} --overlap 0.99999999999999"),
+            format!("--n-segments {max} --overlap 0.99999999999999"),
             "--n-segments must be at most one per sample",
         ),
         ("--sfreq 1e-308".to_owned(), "--sfreq must be"),
@@ -83,8 +83,8 @@ fn huge_options_of_recordings_are_errors() {
         assert!(text.contains(part), "{args}: {text}");
         assert!(!dir.path("o").exists(), "{args}");
     }
-    for rate in ["1e-9", "1e12"] {
-        dir.codiag(&format!("separate r.npy -o rate --sfreq {rate}"))
+    for sfreq in ["1e-9", "1e12"] {
+        dir.codiag(&format!("separate r.npy -o o2 --sfreq {sfreq}"))
             .assert()
             .success();
     }

@@ -91,8 +91,8 @@ const VALUES: [&str; 36] = [
 #[test]
 fn extreme_option_values_give_a_result_or_an_error() {
     let dir = TestDir::with_set();
-    let made = nonstationary(4, 20, 100, 1);
-    dir.write("r.npy", Array::of("(4, 2000)", &made.data));
+    let generated = nonstationary(4, 20, 100, 1);
+    dir.write("r.npy", Array::of("(4, 2000)", &generated.data));
     let cases = std::env::var("CODIAG_OPTION_VALUES").ok();
     let cases = cases.and_then(|text| text.parse().ok()).unwrap_or(300);
     let random = &mut Random(3);

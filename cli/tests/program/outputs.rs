@@ -67,11 +67,11 @@ fn fifo_is_written_to_and_not_replaced() {
 fn device_is_written_to_and_not_replaced() {
     let dir = TestDir::with_set();
     // Use copies of /dev/null and /dev/full to keep the real ones safe.
-    let made = shell(
+    let output = shell(
         &dir,
         "mknod null c 1 3 && mknod full c 1 7 && : > null && ! echo x > full",
     );
-    if !made.status.success() {
+    if !output.status.success() {
         skip("creating devices requires root and a system that permits it");
         return;
     }
@@ -98,9 +98,9 @@ fn symbolic_links_are_followed() {
     let dir = TestDir::with_set();
     fs::create_dir(dir.path("elsewhere")).unwrap();
     dir.write("elsewhere/old.npy", "old");
-    let made = "ln -s elsewhere/old.npy first && ln -s first second && ln -s elsewhere/new.npy new \
+    let commands = "ln -s elsewhere/old.npy first && ln -s first second && ln -s elsewhere/new.npy new \
                 && ln -s loop loop";
-    assert!(shell(&dir, made).status.success());
+    assert!(shell(&dir, commands).status.success());
     for (link, file) in [("second", "old.npy"), ("new", "new.npy")] {
         dir.codiag(&format!("generate -n 20 -p 5 --seed 1 -o {link}"))
             .assert()
@@ -314,9 +314,9 @@ fn endless_inputs_are_errors() {
         "fifo.json",
         r#"{"reference_channels": [{"name": "EOG", "kind": "blink"}], "reference_file": "endless"}"#,
     );
-    let made = "mkfifo endless && ln -s /dev/zero zero.csv && ln -s /dev/zero zero.npy && ln -s /dev/zero zero.mat \
+    let commands = "mkfifo endless && ln -s /dev/zero zero.csv && ln -s /dev/zero zero.npy && ln -s /dev/zero zero.mat \
                 && ln -s /dev/zero zero.npz && ln -s endless endless.csv && ln -s endless endless.mat";
-    assert!(shell(&dir, made).status.success());
+    assert!(shell(&dir, commands).status.success());
     for args in [
         "separate eeg.npy --info zero.json",
         "separate eeg.npy --info /dev/zero",

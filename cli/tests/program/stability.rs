@@ -13,9 +13,9 @@ fn numbers(value: &serde_json::Value) -> Vec<f64> {
 
 #[test]
 fn stability_of_sources_is_reported_and_sorts_them() {
-    let made = nonstationary(5, 60, 200, 1);
+    let generated = nonstationary(5, 60, 200, 1);
     let dir = TestDir::new();
-    dir.write("recording.npy", Array::of("(5, 12000)", &made.data));
+    dir.write("recording.npy", Array::of("(5, 12000)", &generated.data));
     dir.codiag("separate recording.npy --n-segments 60 --n-resamples 7 --sort-by stability -o r")
         .assert()
         .success()

@@ -33,7 +33,7 @@ struct Options {
     first: u64,
     count: u64,
     seconds: f64,
-    threads: usize,
+    n_jobs: usize,
 }
 
 fn parse_options() -> Result<Options, String> {
@@ -42,7 +42,7 @@ fn parse_options() -> Result<Options, String> {
         first: now.map_or(0, |time| time.as_nanos() as u64),
         count: u64::MAX,
         seconds: 60.0,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        n_jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
@@ -52,10 +52,10 @@ fn parse_options() -> Result<Options, String> {
             "--first" => options.first = value.parse().map_err(|_| message())?,
             "--count" => options.count = value.parse().map_err(|_| message())?,
             "--seconds" => options.seconds = value.parse().map_err(|_| message())?,
-            "--threads" => options.threads = value.parse().map_err(|_| message())?,
+            "--n-jobs" => options.n_jobs = value.parse().map_err(|_| message())?,
             _ => {
                 return Err(format!(
-                    "expected --first, --count, --seconds or --threads, got {name}"
+                    "expected --first, --count, --seconds or --n-jobs, got {name}"
                 ));
             }
         }
@@ -173,7 +173,7 @@ fn main() -> ExitCode {
         AtomicU64::new(0),
         Mutex::new(Report::default()),
     );
-    let threads: Vec<CurrentCase> = (0..options.threads)
+    let threads: Vec<CurrentCase> = (0..options.n_jobs)
         .map(|_| CurrentCase(Mutex::new(None)))
         .collect();
     std::thread::scope(|scope| {

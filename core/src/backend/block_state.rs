@@ -1,4 +1,4 @@
-//! Evaluation of requests for one block, and the data that it keeps for the next requests.
+//! Evaluation of requests for one block, and the data that it caches for later requests.
 
 use super::hessian::RowPrecision;
 use super::request::{Request, Sums};
@@ -11,7 +11,7 @@ use crate::linalg::kernels::{self, LinePoint, MomentSums, Real};
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// The matrices Cⁱ of a block and their weights.
-pub(crate) struct View<'a, T, R = f64> {
+pub(crate) struct BlockView<'a, T, R = f64> {
     /// Size of the matrices.
     pub p: usize,
     /// Packed entries, row after row.
@@ -24,7 +24,7 @@ pub(crate) struct View<'a, T, R = f64> {
     pub block: Option<&'a Block<T>>,
 }
 
-impl<'a, T: Scalar> View<'a, T> {
+impl<'a, T: Scalar> BlockView<'a, T> {
     pub fn of(block: &'a Block<T>) -> Self {
         Self {
             p: block.size(),
@@ -39,13 +39,13 @@ impl<'a, T: Scalar> View<'a, T> {
 /// Packed matrices in double or single precision. The padding is written only when the shape
 /// changes.
 #[derive(Debug)]
-struct Table<R> {
+struct PackedMatrices<R> {
     memory: AlignedBuffer<R>,
     /// Number of lanes, and number of matrices in them.
     shape: (usize, usize),
 }
 
-impl<R: Real> Default for Table<R> {
+impl<R: Real> Default for PackedMatrices<R> {
     fn default() -> Self {
         Self {
             memory: AlignedBuffer::zeros(0),
@@ -54,14 +54,14 @@ impl<R: Real> Default for Table<R> {
     }
 }
 
-impl<R: Real> Table<R> {
+impl<R: Real> PackedMatrices<R> {
     fn numbers(&self) -> &[R] {
         &self.memory
     }
 
     /// Allocates the entries of a block, if the shape differs, with multiples of the identity in
     /// the padding. The caller must write the other lanes.
-    fn allocate_like<T: Scalar>(&mut self, view: &View<'_, T, R>, identity: f64) -> &mut [R] {
+    fn allocate_like<T: Scalar>(&mut self, view: &BlockView<'_, T, R>, identity: f64) -> &mut [R] {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let len = T::PLANES * triangle.len() * lanes;
         if self.memory.len() != len || self.shape != (lanes, view.matrices) {
@@ -80,16 +80,16 @@ impl<R: Real> Table<R> {
     }
 }
 
-/// Data that one block keeps between requests. Their memory is reused.
+/// Data that one block caches between requests. Their memory is reused.
 #[derive(Debug)]
 pub(crate) struct BlockState<R = f64> {
     /// 1 / s_i.
     inverse_sizes: Vec<f64>,
     /// Dⁱ.
-    transformed: Table<R>,
+    transformed: PackedMatrices<R>,
     /// E Dⁱ + (E Dⁱ)ᴴ and E Dⁱ Eᴴ.
-    cross: Table<R>,
-    square: Table<R>,
+    cross: PackedMatrices<R>,
+    square: PackedMatrices<R>,
     /// Rows of lanes: λⁱ for least squares, 1 / Dⁱ_aa for weighted sums, and the diagonals along a
     /// line that is computed from the Cⁱ.
     diagonals: Vec<f64>,
@@ -101,9 +101,9 @@ impl<R: Real> Default for BlockState<R> {
     fn default() -> Self {
         Self {
             inverse_sizes: Vec::new(),
-            transformed: Table::default(),
-            cross: Table::default(),
-            square: Table::default(),
+            transformed: PackedMatrices::default(),
+            cross: PackedMatrices::default(),
+            square: PackedMatrices::default(),
             diagonals: Vec::new(),
             products: Vec::new(),
         }
@@ -114,7 +114,7 @@ impl<R: RowPrecision> BlockState<R> {
     /// Adds the block to the sums of a request.
     pub fn evaluate<T: Scalar>(
         &mut self,
-        view: &View<'_, T, R>,
+        view: &BlockView<'_, T, R>,
         task: &Task<'_, T>,
         sums: &mut Sums<T>,
     ) -> Result<(), Error> {
@@ -206,7 +206,7 @@ impl<R: RowPrecision> BlockState<R> {
     /// Adds the row blocks of the Hessian, if each block adds them.
     fn add_hessian<T: Scalar>(
         &self,
-        view: &View<'_, T, R>,
+        view: &BlockView<'_, T, R>,
         task: &Task<'_, T>,
         sums: &mut Sums<T>,
     ) -> Result<(), Error> {
@@ -224,7 +224,7 @@ impl<R: RowPrecision> BlockState<R> {
 
     /// Allocates the transformed matrices, with identities in the padding. The caller must write
     /// the other lanes.
-    pub fn allocate_transformed<T: Scalar>(&mut self, view: &View<'_, T, R>) -> &mut [R] {
+    pub fn allocate_transformed<T: Scalar>(&mut self, view: &BlockView<'_, T, R>) -> &mut [R] {
         self.transformed.allocate_like(view, 1.0)
     }
 
@@ -239,7 +239,7 @@ impl<R: RowPrecision> BlockState<R> {
     }
 
     /// Updates or recomputes the transformed matrices at the point of the request.
-    pub fn transform<T: Scalar>(&mut self, view: &View<'_, T, R>, task: &Task<'_, T>) {
+    pub fn transform<T: Scalar>(&mut self, view: &BlockView<'_, T, R>, task: &Task<'_, T>) {
         if task.reuse.transformed {
             return;
         }
@@ -266,7 +266,7 @@ impl<R: RowPrecision> BlockState<R> {
     /// Computes the tables along a direction.
     fn prepare_line<T: Scalar>(
         &mut self,
-        view: &View<'_, T, R>,
+        view: &BlockView<'_, T, R>,
         task: &Task<'_, T>,
         e: &Matrix<T>,
     ) {
@@ -285,7 +285,7 @@ impl<R: RowPrecision> BlockState<R> {
     }
 
     /// Adds the linear and quadratic coefficients of the powers along the direction.
-    fn add_power_changes<T: Scalar>(&self, view: &View<'_, T, R>, sums: &mut Sums<T>) {
+    fn add_power_changes<T: Scalar>(&self, view: &BlockView<'_, T, R>, sums: &mut Sums<T>) {
         let (lanes, triangle) = (view.weights.len(), Triangle::new(view.p));
         let (linear, rest) = sums.numbers.split_at_mut(view.p);
         for (table, totals) in [(&self.cross, linear), (&self.square, &mut rest[..view.p])] {
@@ -299,7 +299,7 @@ impl<R: RowPrecision> BlockState<R> {
 
     fn line_point<T: Scalar>(
         &self,
-        view: &View<'_, T, R>,
+        view: &BlockView<'_, T, R>,
         task: &Task<'_, T>,
         alpha: f64,
     ) -> LinePoint {
@@ -398,7 +398,7 @@ impl<R: RowPrecision> BlockState<R> {
     /// energies of the residuals.
     pub fn write_tables<T: Scalar>(
         &self,
-        view: &View<'_, T, R>,
+        view: &BlockView<'_, T, R>,
         task: &Task<'_, T>,
         powers: &mut [f64],
         constants: &mut [f64],

@@ -1,7 +1,7 @@
 //! Sums over chunks of matrices, for backends that receive their matrices in pieces.
 
-use super::block_state::{BlockState, View};
-use super::kept::Reuse;
+use super::block_state::{BlockState, BlockView};
+use super::cache_keys::Reuse;
 use super::task::Task;
 use super::{Chunk, Request, Sums};
 use crate::Error;
@@ -14,11 +14,11 @@ impl<T: Scalar> Sums<T> {
     /// ```
     /// use codiag::backend::{Chunk, Request, Sums};
     /// use codiag::{Matrix, SetOptions, synthetic};
-    /// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
+    /// let generated = synthetic::Synthetic::new(50, 3, 0.1, 0);
     /// let request = Request::Point { b: Matrix::identity(3), update: None, hessian: false };
     /// let mut sums = Sums::default();
     /// sums.begin(&request, 3);
-    /// for (first, data) in made.data.chunks(10 * 9).enumerate() {
+    /// for (first, data) in generated.data.chunks(10 * 9).enumerate() {
     ///     let chunk = Chunk::new(data, 10, 3, 10 * first, &SetOptions::default())?;
     ///     sums.add_chunk(&request, &chunk, 0.2)?;
     /// }
@@ -38,7 +38,7 @@ impl<T: Scalar> Sums<T> {
         let (mut state, mut part) = (BlockState::default(), Self::default());
         part.begin(request, p);
         for block in chunk.blocks() {
-            state.evaluate(&View::of(block), &task, &mut part)?;
+            state.evaluate(&BlockView::of(block), &task, &mut part)?;
         }
         self.add_multiple(fraction, &part, task.with_hessian);
         Ok(())

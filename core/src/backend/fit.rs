@@ -1,4 +1,4 @@
-//! Least-squares fit at one B: the data that all matrices share.
+//! Least-squares fit Cⁱ ≈ A Λⁱ Aᴴ at one B = A⁻¹: the factors that are used for all matrices.
 
 use super::hessian::{HessianRows, Statistics};
 use crate::data::Block;
@@ -13,7 +13,7 @@ const EIGENVALUE_FLOOR: f64 = 1e-14;
 /// change.
 const FACTOR_ABOVE_CONDITION: f64 = 1e8;
 
-/// A = B⁻¹, and the matrices from which the best diagonals are computed.
+/// A = B⁻¹, and the matrices from which the optimal diagonals λⁱ of the fit are computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fit<T = f64> {
     /// Aᴴ: one component per row.
@@ -69,7 +69,7 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// Returns the relative gradient G and Γ = T, from the sums over the set.
+    /// Returns the relative gradient G, and Γ = T = Σ_i w_i λⁱλⁱᵀ, from the sums over the set.
     pub fn statistics(&self, sums: &MomentSums<T>) -> Statistics<T> {
         let p = self.gram.rows();
         let gamma = Matrix::from_fn(p, p, |a, b| sums.gamma[(a.max(b), a.min(b))]);
@@ -100,9 +100,10 @@ impl<T: Scalar> Fit<T> {
         }
     }
 
-    /// Returns the product of the exact Hessian with a change E of A: E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U
-    /// + Uᴴ)\] − V − \[Qᵃ e_a\], from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i
-    /// δλⁱ_a Cⁱ a_a\] and S = Σ_i w_i δλⁱλⁱᵀ of the response.
+    /// Returns the product of the exact Hessian with a change E of A,
+    /// E(g∘T) + A\[g∘(S + Sᵀ) + T∘(U + Uᴴ)\] − V − \[Qᵃ e_a\],
+    /// from T, the sums Qᵃ = Σ_i w_i λⁱ_a Cⁱ, and the sums V = \[Σ_i w_i δλⁱ_a Cⁱ a_a\] and
+    /// S = Σ_i w_i δλⁱλⁱᵀ of the response.
     pub fn hessian_product(
         &self,
         change: &Change<T>,

@@ -3,7 +3,7 @@
 //! With the relative update B ← (I + E)B and Dⁱ = B Cⁱ Bᴴ,
 //!
 //! - the gradient is G_ab = Σ_i w_i Dⁱ_ab / Dⁱ_aa − δ_ab (its diagonal is zero),
-//! - the approximate Hessian is made of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
+//! - the approximate Hessian consists of Γ_ab = Σ_i w_i Dⁱ_bb / Dⁱ_aa,
 //! - the Hessian is H_abcd = δ_ac M^a_bd + δ_ad δ_bc with
 //!   M^a = Σ_i w_i [ Dⁱ / Dⁱ_aa − 2 dⁱ_a dⁱ_aᵀ / (Dⁱ_aa)² ], dⁱ_a being row a of Dⁱ. For complex
 //!   sets it is real-linear:
@@ -415,16 +415,16 @@ mod tests {
 
     #[test]
     fn hessian_is_gamma_if_all_matrices_are_diagonal() {
-        let made = synthetic::Synthetic::new(20, 5, 0.0, 2);
-        let set = made.set().unwrap();
-        let b = linalg::inverse(&made.mixing);
-        let here = Evaluation::at(&set, &b).unwrap();
+        let generated = synthetic::Synthetic::new(20, 5, 0.0, 2);
+        let set = generated.set().unwrap();
+        let b = linalg::inverse(&generated.mixing);
+        let evaluation = Evaluation::at(&set, &b).unwrap();
         let hessian = Hessian::at(&set, &b).unwrap();
-        assert!(here.loss.abs() < 1e-12 && here.gradient.norm() < 1e-10);
+        assert!(evaluation.loss.abs() < 1e-12 && evaluation.gradient.norm() < 1e-10);
         for a in 0..5 {
             for b in 0..5 {
                 if a != b {
-                    assert!((hessian.entry(a, b, b) - here.gamma[(a, b)]).abs() < 1e-9);
+                    assert!((hessian.entry(a, b, b) - evaluation.gamma[(a, b)]).abs() < 1e-9);
                 }
                 for c in 0..5 {
                     if c != b && a != b && a != c {
@@ -439,15 +439,17 @@ mod tests {
     fn loss_is_invariant_and_gradient_equivariant_to_row_scaling() {
         let (set, b, _, _) = problem();
         let scale = [1e-3, 1.0, 20.0, 0.5, 1e4, 3.0];
-        let (here, there) = (
+        let (original, scaled) = (
             Evaluation::at(&set, &b).unwrap(),
             Evaluation::at(&set, &b.clone().scale_rows(&scale)).unwrap(),
         );
-        assert!((here.loss - there.loss).abs() < 1e-12);
+        assert!((original.loss - scaled.loss).abs() < 1e-12);
         for x in 0..6 {
             for y in 0..6 {
-                let expected = here.gradient[(x, y)] * scale[y] / scale[x];
-                assert!((there.gradient[(x, y)] - expected).abs() < 1e-10 * (1.0 + expected.abs()));
+                let expected = original.gradient[(x, y)] * scale[y] / scale[x];
+                assert!(
+                    (scaled.gradient[(x, y)] - expected).abs() < 1e-10 * (1.0 + expected.abs())
+                );
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::block_state::View;
-use super::kept::Kept;
+use super::block_state::BlockView;
+use super::cache_keys::CacheKeys;
 use super::request::{Request, Sums};
-use super::resident::{Blocks, Resident};
+use super::resident::{Blocks, CachedBlock};
 use super::single::{InSinglePrecision, rounded};
 use super::task::Task;
 use super::{Backend, Capabilities, Pairs};
@@ -38,7 +38,7 @@ impl<T: Scalar> InMemory<T> {
     /// Creates a backend that shares the matrices of a set.
     pub fn new(set: &MatrixSet<T>) -> Self {
         let work = set.len() * T::PLANES.pow(2);
-        Self::with_workers(set, Workers::new(set.threads(), work, set.dimension()))
+        Self::with_workers(set, Workers::new(set.n_jobs(), work, set.dimension()))
     }
 
     /// Creates a backend that uses the given threads.
@@ -83,7 +83,7 @@ impl<T: Scalar> InMemory<T> {
     ) -> S {
         let cost = T::PLANES * self.summary.len * cost;
         let results = self.blocks.each_group(cost, |group| {
-            let one = |block: &mut Resident<T, f64>| {
+            let one = |block: &mut CachedBlock<T, f64>| {
                 let original = Arc::clone(&block.original);
                 let d = block.state.transformed_mut();
                 work(d, &original.weights, original.matrices)
@@ -98,7 +98,7 @@ impl<T: Scalar> InMemory<T> {
 
     /// Records that the transformed matrices were updated to B pair by pair.
     pub(super) fn move_to(&mut self, b: Matrix<T>) {
-        self.blocks.kept.move_to(b);
+        self.blocks.cache_keys.move_to(b);
     }
 
     /// Whether single precision is sufficient for the transformed matrices. For the likelihood, the
@@ -132,7 +132,7 @@ fn powers_are_similar(p: usize, entries: &[f64], lanes: usize) -> bool {
     }
     // NaN compares false: single precision is not used.
     let mut ranges = least.iter().zip(&most);
-    ranges.all(|(least, most)| TUNING.single_max_power_ratio * least > *most)
+    ranges.all(|(least, most)| TUNING.single_precision_max_power_ratio * least > *most)
 }
 
 impl<T: Scalar> Backend<T> for InMemory<T> {
@@ -160,23 +160,23 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
 
     fn in_single_precision(&mut self, b: &Matrix<T>) -> Result<Option<Box<dyn Backend<T>>>, Error> {
         let p = self.dimension();
-        if self.summary.criterion.is_least_squares() || p < TUNING.single_min_p {
+        if self.summary.criterion.is_least_squares() || p < TUNING.single_precision_min_p {
             return Ok(None);
         }
         // Transforms the matrices unless they are at B already; nothing is summed.
         let transformed = Request::Hessian { b: b.clone() };
-        let reuse = self.blocks.kept.reuse(&transformed);
+        let reuse = self.blocks.cache_keys.reuse(&transformed);
         let task = Task::new(&transformed, self.summary.criterion, reuse);
         let cost = Blocks::<T, f64>::cost(&self.summary, &task);
         self.blocks.each_group(cost, |group| {
             for block in group {
                 let original = Arc::clone(&block.original);
-                block.state.transform(&View::of(&original), &task);
+                block.state.transform(&BlockView::of(&original), &task);
             }
         });
         self.blocks
-            .kept
-            .set(&transformed, self.summary.criterion, reuse);
+            .cache_keys
+            .record(&transformed, self.summary.criterion, reuse);
         if !self.suits_single_precision() {
             return Ok(None);
         }
@@ -198,15 +198,15 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
             reduction: None,
         };
         let round =
-            |block: &Resident<T, f64>| rounded(&block.original, block.state.transformed(), unit);
+            |block: &CachedBlock<T, f64>| rounded(&block.original, block.state.transformed(), unit);
         let groups = self.blocks.groups.iter();
         let groups = groups.map(|group| group.iter().map(round).collect());
-        let mut kept = Kept::default();
-        kept.begin_at(Matrix::identity(p));
+        let mut cache_keys = CacheKeys::default();
+        cache_keys.begin_at(Matrix::identity(p));
         Ok(Some(Box::new(InSinglePrecision {
             blocks: Blocks {
                 groups: groups.collect(),
-                kept,
+                cache_keys,
                 workers: self.blocks.workers.clone(),
                 spare: Sums::default(),
             },
@@ -216,7 +216,7 @@ impl<T: Scalar> Backend<T> for InMemory<T> {
 
     fn pairs(&mut self, b: &Matrix<T>) -> Result<Option<&mut dyn Pairs<T>>, Error> {
         let request = Request::Hessian { b: b.clone() };
-        if !self.blocks.kept.reuse(&request).transformed {
+        if !self.blocks.cache_keys.reuse(&request).transformed {
             let point = Request::Point {
                 b: b.clone(),
                 update: None,

@@ -11,12 +11,12 @@
 //! sums, each with its fraction of the total weight. A cluster combines the sums of its workers so.
 
 mod block_state;
+mod cache_keys;
 mod chunks;
 pub mod cluster;
 pub(crate) mod disk;
 mod fit;
 mod hessian;
-mod kept;
 mod memory;
 mod pairs;
 mod request;

@@ -4,7 +4,8 @@ use super::memory::InMemory;
 use crate::linalg::kernels::{self, PairSums, RotationSums};
 use crate::linalg::{Matrix, Scalar};
 
-/// Sums of the matrices Dⁱ over one pair of components, and transformations of this pair.
+/// Access to the transformed matrices Dⁱ = B Cⁱ Bᴴ by pairs of components: computes sums over the
+/// set for one pair, and transforms one pair.
 ///
 /// ```
 /// use codiag::backend::{Backend, InMemory, PairStep};
@@ -27,11 +28,11 @@ pub trait Pairs<T: Scalar = f64> {
     /// Applies a step to components a > b.
     fn apply(&mut self, a: usize, b: usize, step: PairStep<T>);
 
-    /// Ends the steps. `b` is the B that they have led to.
+    /// Ends the sequence of steps. `b` is the resulting B.
     fn finish(&mut self, b: Matrix<T>);
 }
 
-/// A transformation of two components a and b.
+/// Transformation of two components a and b.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PairStep<T = f64> {
     /// (a, b) ← (a + `ab`·b, b + `ba`·a).

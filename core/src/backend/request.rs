@@ -130,7 +130,7 @@ pub enum Request<T = f64> {
         /// B.
         b: Matrix<T>,
     },
-    /// The description of the components in a result: Σ_i w_i Σ_a φ(Dⁱ_aa), the variation of each
+    /// Statistics of the components of a result: Σ_i w_i Σ_a φ(Dⁱ_aa), the variation of each
     /// power and, if requested and if the backend has enough memory, the tables of all powers.
     Components {
         /// B.
@@ -159,8 +159,8 @@ impl<T: Scalar> Request<T> {
         }
     }
 
-    /// Returns the parts of the sums for p×p matrices: number of numbers, and whether there are
-    /// moments and a Hessian.
+    /// Returns the sizes of the sums for p×p matrices: the length of `numbers`, and whether there
+    /// are moments and a Hessian.
     pub(crate) fn counts(&self, p: usize) -> (usize, bool, bool) {
         let packed = T::PLANES * Triangle::new(p).len();
         match self {
@@ -179,7 +179,7 @@ impl<T: Scalar> Request<T> {
     }
 }
 
-/// The description of each matrix in a result.
+/// Tables of a result, with one row per matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// Dⁱ_aa, for least squares Λⁱ_aa, one row per matrix.
@@ -189,7 +189,8 @@ pub struct Tables {
     pub constants: Vec<f64>,
 }
 
-/// The sums that a [`Request`] asks for. The request determines which of the parts are used.
+/// Sums that a [`Request`] asks for. Only the fields that the request needs
+/// are defined.
 #[derive(Debug)]
 pub struct Sums<T = f64> {
     pub(crate) numbers: Vec<f64>,
@@ -235,8 +236,8 @@ impl<T: Scalar> Sums<T> {
         self.hessian.double()
     }
 
-    /// Resets the sums to zeros of the size that a request for p×p matrices needs. A Hessian is in
-    /// double precision.
+    /// Resets the sums to zeros, with the sizes that a request for p×p matrices needs. The Hessian
+    /// is in double precision.
     pub fn begin(&mut self, request: &Request<T>, p: usize) {
         self.begin_without_hessian(request, p);
         if request.counts(p).2 {

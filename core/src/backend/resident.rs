@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::block_state::{BlockState, View};
+use super::block_state::{BlockState, BlockView};
+use super::cache_keys::CacheKeys;
 use super::hessian::RowPrecision;
-use super::kept::Kept;
 use super::request::{Request, Sums, Tables};
 use super::task::Task;
 use crate::Error;
@@ -22,27 +22,27 @@ use crate::threads::Workers;
 pub(super) trait Precision: RowPrecision {
     type Block<T: Scalar>: Send + Sync;
 
-    fn view<T: Scalar>(block: &Self::Block<T>) -> View<'_, T, Self>;
+    fn view<T: Scalar>(block: &Self::Block<T>) -> BlockView<'_, T, Self>;
 }
 
 impl Precision for f64 {
     type Block<T: Scalar> = Block<T>;
 
-    fn view<T: Scalar>(block: &Block<T>) -> View<'_, T> {
-        View::of(block)
+    fn view<T: Scalar>(block: &Block<T>) -> BlockView<'_, T> {
+        BlockView::of(block)
     }
 }
 
-/// A block, and the data that it keeps between requests.
-pub(super) struct Resident<T: Scalar, R: Precision> {
+/// A block, with the data that it caches between requests.
+pub(super) struct CachedBlock<T: Scalar, R: Precision> {
     pub original: Arc<R::Block<T>>,
     pub state: BlockState<R>,
 }
 
 /// The blocks of a set, in groups.
 pub(super) struct Blocks<T: Scalar, R: Precision> {
-    pub groups: Vec<Vec<Resident<T, R>>>,
-    pub kept: Kept<T>,
+    pub groups: Vec<Vec<CachedBlock<T, R>>>,
+    pub cache_keys: CacheKeys<T>,
     pub workers: Workers,
     /// Sums of one group, for one thread.
     pub spare: Sums<T>,
@@ -52,7 +52,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn new(blocks: Vec<Arc<R::Block<T>>>, summary: &Summary<T>, workers: Workers) -> Self {
         let lanes = blocks.iter().map(|block| R::view::<T>(block).weights.len());
         let groups = groups::partition_blocks::<T>(blocks.len(), lanes.sum(), summary.dimension());
-        let mut blocks = blocks.into_iter().map(|original| Resident {
+        let mut blocks = blocks.into_iter().map(|original| CachedBlock {
             original,
             state: BlockState::default(),
         });
@@ -61,15 +61,15 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
             groups: groups
                 .map(|range| blocks.by_ref().take(range.len()).collect())
                 .collect(),
-            kept: Kept::default(),
+            cache_keys: CacheKeys::default(),
             workers,
             spare: Sums::default(),
         }
     }
 
-    /// Whether nothing is kept yet.
+    /// Whether no data are cached yet.
     pub fn is_new(&self) -> bool {
-        self.kept.is_empty()
+        self.cache_keys.is_empty()
     }
 
     /// Returns the approximate cost of a data pass, in multiply-adds at full speed. It determines
@@ -93,8 +93,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         constants: impl FnOnce() -> Vec<f64>,
     ) -> Result<(), Error> {
         let (p, criterion) = (summary.dimension(), summary.criterion);
-        let kept = std::mem::take(&mut self.kept);
-        let reuse = kept.reuse(request);
+        let cache_keys = std::mem::take(&mut self.cache_keys);
+        let reuse = cache_keys.reuse(request);
         let mut task = Task::new(request, criterion, reuse).for_size(p);
         let wants_hessian = match request {
             Request::Point { hessian, .. } => *hessian,
@@ -115,8 +115,8 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         if let Request::Components { tables: true, .. } = request {
             sums.tables = Some(self.tables(summary, &task, constants()));
         }
-        self.kept = kept;
-        self.kept.set(request, criterion, reuse);
+        self.cache_keys = cache_keys;
+        self.cache_keys.record(request, criterion, reuse);
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
         let (p, with_hessian) = (summary.dimension(), task.with_hessian);
         let cost = Self::cost(summary, task);
         let workers = self.workers.if_worthwhile(cost);
-        let work = |group: &mut Vec<Resident<T, R>>, sums: &mut Sums<T>| {
+        let work = |group: &mut Vec<CachedBlock<T, R>>, sums: &mut Sums<T>| {
             for block in group {
                 let view = R::view(&block.original);
                 block.state.evaluate(&view, task, sums)?;
@@ -220,7 +220,7 @@ impl<T: Scalar, R: Precision> Blocks<T, R> {
     pub fn each_group<S: Send>(
         &mut self,
         cost: usize,
-        work: impl Fn(&mut Vec<Resident<T, R>>) -> S + Sync + Send,
+        work: impl Fn(&mut Vec<CachedBlock<T, R>>) -> S + Sync + Send,
     ) -> Vec<S> {
         let workers = self.workers.if_worthwhile(cost);
         let mut slots: Vec<(&mut Vec<_>, Option<S>)> =

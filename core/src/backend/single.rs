@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::block_state::{BlockState, View};
+use super::block_state::{BlockState, BlockView};
 use super::request::{Request, Sums};
-use super::resident::{Blocks, Precision, Resident};
+use super::resident::{Blocks, CachedBlock, Precision};
 use super::{Backend, Capabilities, Summary};
 use crate::Error;
 use crate::data::Block;
@@ -42,8 +42,8 @@ impl<T: Scalar> Backend<T> for InSinglePrecision<T> {
 impl Precision for f32 {
     type Block<T: Scalar> = SingleBlock;
 
-    fn view<T: Scalar>(block: &SingleBlock) -> View<'_, T, f32> {
-        View {
+    fn view<T: Scalar>(block: &SingleBlock) -> BlockView<'_, T, f32> {
+        BlockView {
             p: block.p,
             // There are no original matrices: points are reached by updates from the identity.
             entries: &[],
@@ -67,7 +67,7 @@ pub(super) fn rounded<T: Scalar>(
     block: &Block<T>,
     transformed: &[f64],
     unit: f64,
-) -> Resident<T, f32> {
+) -> CachedBlock<T, f32> {
     let (p, matrices) = (block.size(), block.matrices);
     let lanes = block.lanes().next_multiple_of(f32::LANES);
     let mut weights = block.weights.clone();
@@ -93,7 +93,7 @@ pub(super) fn rounded<T: Scalar>(
         },
     );
     let original = Arc::new(original);
-    Resident { original, state }
+    CachedBlock { original, state }
 }
 
 #[cfg(all(test, feature = "synthetic"))]

@@ -5,7 +5,7 @@ use crate::linalg::kernels::{self, LANES};
 use crate::linalg::{AlignedBuffer, Matrix, Scalar, Triangle};
 
 /// Maximum number of matrices in [`Request::Correlate`](super::Request::Correlate). The plan of a
-/// memory budget relies on it.
+/// memory limit relies on it.
 pub const COMBINATIONS_AT_ONCE: usize = 16;
 
 /// Returns the packed entries of a symmetric matrix as weights, such that their dot product with

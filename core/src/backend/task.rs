@@ -1,7 +1,7 @@
 //! A request with the data that all blocks share.
 
+use super::cache_keys::Reuse;
 use super::fit::{Change, Fit};
-use super::kept::Reuse;
 use super::request::Request;
 use super::start_sums;
 use crate::data::Criterion;

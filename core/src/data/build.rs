@@ -13,7 +13,8 @@ use crate::error::Remedy;
 use crate::linalg::{self, AlignedBuffer, Matrix, Scalar, Triangle, kernels, unpacked};
 use crate::threads::Workers;
 
-/// Eigenvalues below minus this fraction of the powers of the channels are not due to rounding.
+/// Eigenvalues that are more negative than this fraction of the powers of the channels are not due
+/// to rounding.
 const NEGATIVE_TOLERANCE: f64 = 1e-8;
 
 impl<T: Scalar> MatrixSet<T> {
@@ -138,7 +139,7 @@ impl<T: Scalar> MatrixSet<T> {
             blocks: blocks.into_iter().map(Arc::new).collect(),
             weights,
             constants: constants.into(),
-            threads: options.n_jobs,
+            n_jobs: options.n_jobs,
         })
     }
 }
@@ -160,7 +161,7 @@ pub(crate) fn check_shape<T>(data: &[T], n: usize, p: usize) -> Result<(), Error
     Ok(())
 }
 
-/// Returns n·p·p. Fails if that many numbers exceed the address space.
+/// Returns n·p·p. Fails if the array exceeds the address space.
 pub(crate) fn checked_count(n: usize, p: usize) -> Result<usize, Error> {
     let count = p.checked_mul(p).and_then(|square| square.checked_mul(n));
     count
@@ -222,7 +223,7 @@ pub(crate) fn check_constant(criterion: Criterion, constant: f64) -> Result<(), 
     })
 }
 
-/// Reduces the blocks to the leading dimensions of the set.
+/// Reduces the blocks to the leading dimensions of the set. Returns the reduction.
 fn reduce<T: Scalar>(
     blocks: &mut [Block<T>],
     mean: &Matrix<T>,
@@ -252,7 +253,7 @@ pub(crate) fn check_semidefinite<T: Scalar>(
     let mut first = 0;
     for block in blocks {
         if let Some(lane) = negative_lane(block, mean) {
-            return Err(Indefinite::new(block, lane, first + lane).error_for_reduced());
+            return Err(IndefiniteMatrix::new(block, lane, first + lane).error_for_reduced());
         }
         first += block.matrices;
     }
@@ -264,15 +265,15 @@ pub(crate) fn check_semidefinite<T: Scalar>(
 /// powers and those of the mean.
 pub(crate) fn negative_lane<T: Scalar>(block: &Block<T>, mean: &Matrix<T>) -> Option<usize> {
     let p = mean.rows();
-    let strongest = (0..p).fold(0.0_f64, |most, a| most.max(mean[(a, a)].real()));
-    let mut lifted = block.clone();
+    let max_power = (0..p).fold(0.0_f64, |largest, a| largest.max(mean[(a, a)].real()));
+    let mut shifted = block.clone();
     for a in 0..p {
         let power = mean[(a, a)].real();
-        let least = if power > 0.0 { power } else { strongest };
-        let lift = |x: &mut f64| *x += NEGATIVE_TOLERANCE * (x.max(0.0) + least);
-        lifted.batch.diagonal_mut(a).iter_mut().for_each(lift);
+        let reference = if power > 0.0 { power } else { max_power };
+        let shift = |x: &mut f64| *x += NEGATIVE_TOLERANCE * (x.max(0.0) + reference);
+        shifted.batch.diagonal_mut(a).iter_mut().for_each(shift);
     }
-    factorize_block(&lifted).1
+    factorize_block(&shifted).1
 }
 
 /// Replaces every C by F C Fᴴ, where F are the filters.
@@ -294,7 +295,7 @@ pub(crate) fn constants<T: Scalar>(
     let mut all = Vec::new();
     for (block, (constants, singular)) in blocks.iter().zip(factorized) {
         if let Some(lane) = singular {
-            let found = Indefinite::new(block, lane, all.len() + lane);
+            let found = IndefiniteMatrix::new(block, lane, all.len() + lane);
             return Err(found.error(mean));
         }
         all.extend(constants);
@@ -317,7 +318,7 @@ pub(crate) fn block_constants<T: Scalar>(
 /// Returns ‖C‖² of every matrix of a block.
 fn squared_norms<T: Scalar>(block: &Block<T>) -> Vec<f64> {
     let mut norms = vec![0.0; block.matrices];
-    // One plane of entries after the other.
+    // The plane of imaginary parts follows the plane of real parts.
     let pairs = Triangle::new(block.size()).pairs().cycle();
     for ((a, b), row) in pairs.zip(block.batch.rows()) {
         let times = if a == b { 1.0 } else { 2.0 };
@@ -348,13 +349,13 @@ pub(crate) fn factorize_block<T: Scalar>(block: &Block<T>) -> (Vec<f64>, Option<
 
 /// A matrix that is not positive definite.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Indefinite {
+pub(crate) struct IndefiniteMatrix {
     pub matrix: usize,
     smallest_eigenvalue: f64,
     mean_eigenvalue: f64,
 }
 
-impl Indefinite {
+impl IndefiniteMatrix {
     /// Describes the matrix in one lane of a block. `matrix` is its number in the set.
     pub fn new<T: Scalar>(block: &Block<T>, lane: usize, matrix: usize) -> Self {
         let p = block.size();
@@ -396,9 +397,11 @@ impl Indefinite {
             return Remedy::Reduce { rank };
         }
         // (1 − s) λ + s λ̄ is positive for every s above this.
-        let least = (-smallest).max(0.0) / (average - smallest);
-        let enough = [1e-3, 1e-2, 1e-1].into_iter().find(|s| 2.0 * least <= *s);
-        match enough {
+        let min_shrinkage = (-smallest).max(0.0) / (average - smallest);
+        let sufficient = [1e-3, 1e-2, 1e-1]
+            .into_iter()
+            .find(|s| 2.0 * min_shrinkage <= *s);
+        match sufficient {
             Some(shrinkage) if average > 0.0 => Remedy::Shrink { shrinkage },
             _ => Remedy::None,
         }
@@ -430,7 +433,7 @@ pub(crate) fn block_energy<T: Scalar>(block: &Block<T>) -> Matrix<T> {
     sums
 }
 
-/// Returns the sum of the diagonal.
+/// Returns the trace of a Hermitian matrix.
 pub(crate) fn trace<T: Scalar>(m: &Matrix<T>) -> f64 {
     (0..m.rows()).map(|a| m[(a, a)].real()).sum()
 }

@@ -20,12 +20,12 @@ use crate::threads::Workers;
 /// ```
 /// use codiag::backend::Chunk;
 /// use codiag::{MatrixSet, SetOptions, synthetic};
-/// let made = synthetic::Synthetic::new(50, 3, 0.1, 0);
-/// let (head, tail) = made.data.split_at(20 * 9);
+/// let generated = synthetic::Synthetic::new(50, 3, 0.1, 0);
+/// let (head, tail) = generated.data.split_at(20 * 9);
 /// let options = SetOptions::default();
 /// let chunks = vec![Chunk::new(head, 20, 3, 0, &options)?, Chunk::new(tail, 30, 3, 20, &options)?];
 /// // Combined, the chunks are the original set.
-/// let whole = MatrixSet::new(&made.data, 50, 3)?;
+/// let whole = MatrixSet::new(&generated.data, 50, 3)?;
 /// let part = MatrixSet::of_chunks(chunks, None, None)?;
 /// assert!((part.mean()[(1, 2)] - whole.mean()[(1, 2)]).abs() < 1e-12);
 /// # Ok::<(), codiag::Error>(())
@@ -147,7 +147,7 @@ impl<T: Scalar> Chunk<T> {
 
 impl<T: Scalar> MatrixSet<T> {
     /// Combines chunks to a part of a set, each with its weight. `filters` are those of the
-    /// [`Reduction`] of the whole set, if its rank is reduced. At most `threads` threads are used;
+    /// [`Reduction`] of the whole set, if its rank is reduced. At most `n_jobs` threads are used;
     /// the number is chosen automatically if None.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl<T: Scalar> MatrixSet<T> {
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let chunk = chunks.first().expect("a part has at least one chunk");
         let (p, criterion) = (chunk.p, chunk.criterion);
@@ -180,7 +180,7 @@ impl<T: Scalar> MatrixSet<T> {
             }
         }
         let n = blocks.iter().map(|b| b.matrices).sum();
-        let workers = Workers::new(threads, n * T::PLANES.pow(2), p);
+        let workers = Workers::new(n_jobs, n * T::PLANES.pow(2), p);
         let mut mean = weighted_mean(p, &blocks, &workers);
         check_range(&mean)?;
         if let Some(filters) = filters {
@@ -208,7 +208,7 @@ impl<T: Scalar> MatrixSet<T> {
             weights,
             constants: constants.into(),
             summary,
-            threads,
+            n_jobs,
         })
     }
 

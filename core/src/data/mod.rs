@@ -14,7 +14,7 @@ pub use crate::choices::Criterion;
 pub use blocks::Block;
 pub(crate) use blocks::{SYMMETRY_TOLERANCE, asymmetry};
 pub(crate) use build::{
-    Indefinite, check_constant, check_range, check_shape, checked_count, factorize_block,
+    IndefiniteMatrix, check_constant, check_range, check_shape, checked_count, factorize_block,
 };
 pub use chunk::Chunk;
 pub(crate) use groups::packed_len;
@@ -58,7 +58,7 @@ pub struct MatrixSet<T = f64> {
     weights: Vec<f64>,
     constants: Arc<[f64]>,
     summary: Summary<T>,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 }
 
 impl<T: Scalar> MatrixSet<T> {
@@ -124,16 +124,17 @@ impl<T: Scalar> MatrixSet<T> {
         self.summary.constant
     }
 
-    /// Returns the set with another maximum number of threads; chosen automatically if None.
+    /// Returns the set with this maximum number of threads. If None, the number is chosen
+    /// automatically.
     #[must_use]
     pub fn with_n_jobs(mut self, n_jobs: impl Into<Option<usize>>) -> Self {
-        self.threads = n_jobs.into();
+        self.n_jobs = n_jobs.into();
         self
     }
 
-    /// Returns the maximum number of threads; chosen automatically if None.
-    pub(crate) fn threads(&self) -> Option<usize> {
-        self.threads
+    /// Returns the maximum number of threads. If None, the number is chosen automatically.
+    pub(crate) fn n_jobs(&self) -> Option<usize> {
+        self.n_jobs
     }
 
     /// Returns the blocks, in order.
@@ -141,7 +142,7 @@ impl<T: Scalar> MatrixSet<T> {
         &self.blocks
     }
 
-    /// Returns the set with the reduction in whose coordinates its matrices were computed.
+    /// Returns the set with the reduction whose coordinates its matrices have.
     #[cfg(feature = "signals")]
     pub(crate) fn with_reduction(mut self, reduction: Option<Reduction<T>>) -> Self {
         self.summary.reduction = reduction;

@@ -5,7 +5,7 @@ use crate::data::Criterion;
 use crate::error::{Expected, Setting};
 use crate::setters::setters;
 
-/// The dimension to which a set is reduced before it is diagonalized.
+/// Dimension to which a set is reduced before it is diagonalized.
 ///
 /// ```
 /// use codiag::{MatrixSet, Rank, SetOptions};
@@ -23,8 +23,8 @@ pub enum Rank {
     Full,
     /// The numerical rank of the mean.
     Auto,
-    /// This number of leading dimensions of the mean, after it is scaled to unit diagonal so that
-    /// the units of the channels do not matter.
+    /// A given number of leading dimensions of the mean. The mean is scaled to unit diagonal first,
+    /// so that the units of the channels do not matter.
     Exactly(usize),
 }
 
@@ -133,7 +133,8 @@ impl SetOptions {
         let Some(weights) = &self.weights else {
             return vec![1.0 / n as f64; n];
         };
-        // Divided by the largest weight first, so that the sum neither overflows nor underflows.
+        // The weights are divided by the largest first, so that the sum neither overflows nor
+        // underflows.
         let largest = weights.iter().fold(0.0_f64, |m, w| m.max(*w));
         let total: f64 = weights.iter().map(|w| w / largest).sum();
         weights.iter().map(|w| w / largest / total).collect()

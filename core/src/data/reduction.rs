@@ -43,8 +43,8 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// Returns the reduction for an orthogonal B in these coordinates: sources of a whitened
-    /// recording stay white.
+    /// Returns the reduction with an orthogonal B allowed: an orthogonal B keeps the sources of a
+    /// whitened recording white.
     #[cfg(feature = "signals")]
     pub(crate) fn for_rotations(self) -> Self {
         Self {
@@ -53,8 +53,8 @@ impl<T: Scalar> Reduction<T> {
         }
     }
 
-    /// Whether B may be required to be orthogonal in these coordinates. It may not if the whitened
-    /// mean reduced the rank, because the axes are then not the channels.
+    /// Whether B may be constrained to be orthogonal in these coordinates. This is false if the
+    /// rank was reduced by whitening the mean, because the axes are then not the channels.
     pub(crate) fn allows_orthogonal(&self) -> bool {
         self.allows_orthogonal
     }
@@ -105,9 +105,9 @@ impl<T: Scalar> Reduction<T> {
         let available = match values.iter().filter(|x| **x > floor).count() {
             // All matrices are zero: no dimension is distinguished.
             0 => p,
-            some => some,
+            count => count,
         };
-        let r = choose(rank, p, available)?;
+        let r = choose_rank(rank, p, available)?;
         let filters = Matrix::from_fn(r, p, |k, c| vectors[(p - 1 - k, c)]);
         Ok(Self {
             patterns: filters.adjoint(),
@@ -123,9 +123,9 @@ impl<T: Scalar> Reduction<T> {
     /// If the mean has a lower rank.
     pub fn of_mean(mean: &Matrix<T>, rank: Rank) -> Result<Self, Error> {
         let p = mean.rows();
-        choose(rank, p, p)?;
+        choose_rank(rank, p, p)?;
         let (scale, values, vectors) = correlation_eigen(mean).ok_or(Error::NoEigenvalues)?;
-        if is_negative(mean, &values) {
+        if is_indefinite(mean, &values) {
             let eigenvalues = linalg::symmetric_eigenvalues(mean);
             return Err(Error::NotPositiveDefinite {
                 matrix: None,
@@ -133,7 +133,7 @@ impl<T: Scalar> Reduction<T> {
                 remedy: Remedy::None,
             });
         }
-        let r = choose(rank, p, count_rank(&values))?;
+        let r = choose_rank(rank, p, count_rank(&values))?;
         if r == 0 {
             return Err(Error::NotPositiveDefinite {
                 matrix: None,
@@ -181,7 +181,7 @@ impl<T: Scalar> Reduction<T> {
 }
 
 /// Returns the rank to which a set of p channels with the given numerical rank is reduced.
-fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
+fn choose_rank(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
     match rank {
         Rank::Full => Ok(p),
         Rank::Auto => Ok(available),
@@ -200,7 +200,7 @@ fn choose(rank: Rank, p: usize, available: usize) -> Result<usize, Error> {
 pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
     let rank = count_rank(&values);
-    let semidefinite = !is_negative(mean, &values);
+    let semidefinite = !is_indefinite(mean, &values);
     (semidefinite && 0 < rank && rank < mean.rows()).then_some(rank)
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn shared_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
 /// if its eigenvalues cannot be computed.
 pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
     let (_, values, _) = correlation_eigen(mean)?;
-    if is_negative(mean, &values) {
+    if is_indefinite(mean, &values) {
         // An indefinite mean cannot be scaled to unit diagonal.
         return linalg::symmetric_eigenvalues(mean).map(|values| rank_by_size(&values));
     }
@@ -217,18 +217,20 @@ pub(crate) fn numerical_rank<T: Scalar>(mean: &Matrix<T>) -> Option<usize> {
 
 /// Counts the eigenvalues whose absolute values exceed the rounding error of the largest.
 pub(crate) fn rank_by_size(values: &[f64]) -> usize {
-    let largest = values.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    let largest = values
+        .iter()
+        .fold(0.0_f64, |largest, x| largest.max(x.abs()));
     let counted = values.iter().filter(|x| x.abs() > RANK_TOLERANCE * largest);
     counted.count()
 }
 
 /// Whether a mean is clearly indefinite. `values` are its eigenvalues after scaling to unit
 /// diagonal.
-fn is_negative<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
+fn is_indefinite<T: Scalar>(mean: &Matrix<T>, values: &[f64]) -> bool {
     let largest = values.last().map_or(0.0, |x| x.abs());
     let power = |a: usize| mean[(a, a)].real();
-    let most = (0..mean.rows()).fold(0.0_f64, |most, a| most.max(power(a).abs()));
-    let negative_channel = (0..mean.rows()).any(|a| power(a) < -RANK_TOLERANCE * most);
+    let max_power = (0..mean.rows()).fold(0.0_f64, |largest, a| largest.max(power(a).abs()));
+    let negative_channel = (0..mean.rows()).any(|a| power(a) < -RANK_TOLERANCE * max_power);
     negative_channel || values.iter().any(|v| *v < -RANK_TOLERANCE * largest)
 }
 

@@ -51,7 +51,7 @@ impl<T: Scalar> MatrixSet<T> {
             blocks,
             weights,
             constants: constants.into(),
-            threads: Some(1),
+            n_jobs: Some(1),
         })
     }
 
@@ -71,7 +71,7 @@ impl<T: Scalar> MatrixSet<T> {
             return None;
         }
         let places_of_blocks: Vec<_> = places.chunks(Block::<T>::capacity(p)).collect();
-        let workers = Workers::for_work(self.threads, 8 * T::PLANES * places.len() * p * p);
+        let workers = Workers::for_work(self.n_jobs, 8 * T::PLANES * places.len() * p * p);
         let pick = |_, places: &&[_]| Arc::new(Block::pick(p, places, total));
         let blocks = workers.map(&places_of_blocks, pick);
         Some((total, self.without_constants(blocks, &workers)))
@@ -93,7 +93,7 @@ impl<T: Scalar> MatrixSet<T> {
             blocks,
             constants: vec![0.0; weights.len()].into(),
             weights,
-            threads: self.threads,
+            n_jobs: self.n_jobs,
         }
     }
 
@@ -104,12 +104,12 @@ impl<T: Scalar> MatrixSet<T> {
         p: usize,
         data: &[T],
         weights: &[f64],
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
-        let options = SetOptions::default().criterion(criterion).n_jobs(threads);
+        let options = SetOptions::default().criterion(criterion).n_jobs(n_jobs);
         let mut blocks = gather(data, p, 0, &options)?;
         assign_weights(weights, &mut blocks);
-        let workers = Workers::new(threads, weights.len() * T::PLANES.pow(2), p);
+        let workers = Workers::new(n_jobs, weights.len() * T::PLANES.pow(2), p);
         Ok(Self {
             summary: Summary {
                 criterion,
@@ -121,7 +121,7 @@ impl<T: Scalar> MatrixSet<T> {
             blocks: blocks.into_iter().map(Arc::new).collect(),
             weights: weights.to_vec(),
             constants: vec![0.0; weights.len()].into(),
-            threads,
+            n_jobs,
         })
     }
 }
@@ -132,26 +132,26 @@ mod tests {
 
     #[test]
     fn resample_is_equivalent_to_weights() {
-        let made = synthetic::Synthetic::new(30, 4, 0.1, 3);
+        let generated = synthetic::Synthetic::new(30, 4, 0.1, 3);
         let own: Vec<f64> = (0..30).map(|i| f64::from(i % 7)).collect();
         let draws: Vec<f64> = (0..30).map(|i| f64::from((i * 5) % 4)).collect();
         let options = SetOptions::default().weights(own.clone());
-        let set = MatrixSet::with_options(&made.data, 30, 4, &options).unwrap();
+        let set = MatrixSet::with_options(&generated.data, 30, 4, &options).unwrap();
         let drawn = set.resampled(&draws).unwrap();
         let both = own
             .iter()
             .zip(&draws)
             .map(|(w, d)| w * d)
             .collect::<Vec<_>>();
-        let weighed = SetOptions::default().weights(both.clone());
-        let weighed = MatrixSet::with_options(&made.data, 30, 4, &weighed).unwrap();
+        let options = SetOptions::default().weights(both.clone());
+        let weighted = MatrixSet::with_options(&generated.data, 30, 4, &options).unwrap();
         assert_eq!(drawn.len(), both.iter().filter(|w| **w > 0.0).count());
-        assert!((drawn.constant() - weighed.constant()).abs() < 1e-12);
+        assert!((drawn.constant() - weighted.constant()).abs() < 1e-12);
         let mut pairs = drawn
             .mean()
             .as_slice()
             .iter()
-            .zip(weighed.mean().as_slice());
+            .zip(weighted.mean().as_slice());
         assert!(pairs.all(|(x, y)| (x - y).abs() < 1e-12));
         assert!((drawn.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
         // Only a matrix of weight zero is drawn.

@@ -3,7 +3,7 @@
 use super::Setting;
 use crate::memory::Memory;
 
-/// A change that needs less memory.
+/// Change of the options that reduces the memory requirement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum MemoryRemedy {
@@ -23,15 +23,15 @@ pub enum MemoryRemedy {
 }
 
 impl MemoryRemedy {
-    /// Returns the largest value of a setting from 1 to `most` that needs at most the available
-    /// memory.
+    /// Returns the largest value of a setting from 1 to `max_value` that needs at most the
+    /// available memory.
     pub(crate) fn largest(
         setting: Setting,
-        most: usize,
+        max_value: usize,
         available: Memory,
         needs: impl Fn(usize) -> Memory,
     ) -> Self {
-        match crate::memory::largest_that_fits(most, available, &needs) {
+        match crate::memory::largest_that_fits(max_value, available, &needs) {
             Some(value) => Self::Setting {
                 setting,
                 value,
@@ -42,7 +42,7 @@ impl MemoryRemedy {
     }
 }
 
-/// A change that makes a set positive definite.
+/// Change of the options that makes a set of matrices positive definite.
 ///
 /// ```
 /// use codiag::error::Remedy;
@@ -76,7 +76,7 @@ pub enum Remedy {
     None,
 }
 
-/// Reason why a given B cannot be used.
+/// Reason why a given starting point B cannot be used.
 ///
 /// ```
 /// use codiag::error::InitProblem;

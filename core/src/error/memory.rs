@@ -37,7 +37,7 @@ impl FromStr for Memory {
         let (number, unit) = trimmed.split_at(end);
         let unit = unit.trim().to_lowercase();
         let (_, size) = UNITS.iter().find(|u| u.0 == unit).ok_or_else(bad)?;
-        // Integers exactly, other numbers to the nearest byte.
+        // Integers are converted exactly, other numbers are rounded to the nearest byte.
         if let Ok(whole) = number.parse::<u64>() {
             return whole.checked_mul(*size).map(Self).ok_or_else(bad);
         }
@@ -50,8 +50,8 @@ impl FromStr for Memory {
 }
 
 impl Memory {
-    /// Fails if this amount of memory is not available. `what` describes its use; `remedy` finds a
-    /// change that needs at most a given amount.
+    /// Fails if this amount of memory is not available. `what` describes its use. `remedy` returns
+    /// a change of the options that needs at most a given amount.
     ///
     /// The amount is compared with the free memory of the machine and the limits of the process,
     /// and one allocation of that size is tried, whose pages are never touched. Amounts below

@@ -139,7 +139,7 @@ impl Error {
                 tuple(shape)
             ),
             Self::Constant => {
-                "the recording has zero variance: every channel is constant".to_owned()
+                "the recording has zero variance: every channel is constant; check how it was read".to_owned()
             }
             Self::Channels { expected, actual } => format!(
                 "expected {expected} channels, got {actual}; pass the channels of the recording that was \
@@ -182,7 +182,7 @@ impl Error {
                 matrix,
             } => format!(
                 "the file is truncated: its {matrices} matrices of {size} x {size} need {bytes} bytes, but \
-                 it ends within matrix {}",
+                 it ends within matrix {}; write the file again",
                 number(*matrix)
             ),
             Self::File { path, error } => format!("{}: {}", path.display(), error.render(names)),
@@ -196,7 +196,7 @@ impl Error {
                     .to_owned()
             }
             Self::External(error) => error.to_string(),
-            Self::Interrupted => "interrupted before there was a result".to_owned(),
+            Self::Interrupted => "interrupted before the first iterate was available".to_owned(),
         }
     }
 }
@@ -261,7 +261,7 @@ fn definite_advice(remedy: Remedy, names: &dyn OptionNames) -> String {
             names.with_value(Setting::Rank, &rank.to_string())
         ),
         Remedy::Shrink { shrinkage } => format!(
-            "regularize the set with {}, or leave this matrix out (was it computed from too few samples?)",
+            "regularize the set with {}, or leave this matrix out; it may have been computed from too few samples",
             names.with_value(Setting::Shrinkage, &format!("{shrinkage:e}"))
         ),
         Remedy::None => format!(

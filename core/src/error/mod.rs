@@ -48,12 +48,12 @@ use crate::memory::Memory;
 pub enum Error {
     /// The data do not have the shape (n, p, p) with n, p > 0.
     Shape {
-        /// The shape received.
+        /// Shape passed by the caller.
         shape: Vec<usize>,
     },
     /// The length of a slice does not match its shape.
     Length {
-        /// The shape announced.
+        /// Shape passed by the caller.
         shape: Vec<usize>,
         /// Number of elements of this shape.
         expected: usize,
@@ -62,10 +62,10 @@ pub enum Error {
     },
     /// A shape has more elements than the address space.
     TooLarge {
-        /// The shape announced.
+        /// Shape passed by the caller.
         shape: Vec<usize>,
     },
-    /// A matrix of a list does not have the size of the first.
+    /// A matrix of a list does not have as many elements as the first matrix.
     MatrixLength {
         /// The matrix, counted from 0.
         matrix: usize,
@@ -115,9 +115,9 @@ pub enum Error {
     NotPositiveDefinite {
         /// The matrix, counted from 0; None for the mean of the set.
         matrix: Option<usize>,
-        /// Its smallest eigenvalue.
+        /// Smallest eigenvalue of the matrix or the mean.
         eigenvalue: f64,
-        /// A change that helps.
+        /// Change of the options that makes the set valid.
         remedy: Remedy,
     },
     /// The number of weights is not the number of matrices.
@@ -131,12 +131,12 @@ pub enum Error {
     Weight {
         /// The weight, counted from 0.
         index: usize,
-        /// Its value.
+        /// Value of the weight.
         value: f64,
     },
     /// All weights are zero.
     WeightsZero,
-    /// A given B has the wrong shape.
+    /// A given starting point B has the wrong shape.
     InitShape {
         /// Dimension of the set and number of its channels.
         expected: (usize, usize),
@@ -145,7 +145,7 @@ pub enum Error {
         /// Number of columns of B.
         columns: usize,
     },
-    /// A given B cannot be used.
+    /// A given starting point B cannot be used.
     Init {
         /// The reason.
         problem: InitProblem,
@@ -161,7 +161,7 @@ pub enum Error {
         /// The value received, as text; names are in double quotes.
         value: String,
     },
-    /// Two choices cannot be combined.
+    /// Two settings cannot be combined, or the set does not support a setting.
     Conflict(Conflict),
     /// The criterion does not support the method.
     Method {
@@ -174,7 +174,7 @@ pub enum Error {
     RecordingShape {
         /// Whether epochs × channels × samples were expected.
         epochs: bool,
-        /// The shape received.
+        /// Shape passed by the caller.
         shape: Vec<usize>,
     },
     /// Every channel of a recording is constant.
@@ -199,18 +199,18 @@ pub enum Error {
     TooFewSamples {
         /// The part of the recording.
         portion: Portion,
-        /// Number of its samples (for a band, Fourier coefficients).
+        /// Number of samples of this part (for a band, of Fourier coefficients).
         samples: usize,
         /// Number of rows of the covariance.
         dimension: usize,
         /// Number of samples needed.
         needed: usize,
     },
-    /// The memory budget is too small for a single block of matrices.
+    /// The memory limit is too small for a single block of matrices.
     Memory {
-        /// The smallest sufficient budget.
+        /// The smallest sufficient memory limit.
         smallest: Memory,
-        /// The budget received.
+        /// The memory limit received.
         given: Memory,
     },
     /// A computation needs more memory than is available. Nothing has been allocated yet.
@@ -221,7 +221,7 @@ pub enum Error {
         needed: Memory,
         /// Memory available; None if unknown.
         available: Option<Memory>,
-        /// A change that needs less memory.
+        /// Change of the options that reduces the memory requirement.
         remedy: MemoryRemedy,
     },
     /// The operating system reports an error while reading.
@@ -258,7 +258,7 @@ pub enum Error {
     InvalidRequest,
     /// External code that holds the matrices or the recording failed.
     External(#[source] ExternalError),
-    /// An observer stopped the solve before there was a result.
+    /// An observer stopped the solve before the first iterate was available.
     Interrupted,
 }
 

@@ -9,19 +9,19 @@ use thiserror::Error;
 /// use codiag::npy::{Header, NpyError};
 /// let error = Header::read(&mut &b"channel,time,value"[..]).unwrap_err();
 /// assert_eq!(error, Error::Npy(NpyError::NotNpy));
-/// assert_eq!(error.to_string(), "this is not a .npy file");
+/// assert_eq!(error.to_string(), "this is not a .npy file; save the array by numpy.save");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NpyError {
     /// The file does not begin with the magic bytes of the format.
-    #[error("this is not a .npy file")]
+    #[error("this is not a .npy file; save the array by numpy.save")]
     NotNpy,
     /// The file ends within its header.
-    #[error("the .npy file is truncated: it ends within its header")]
+    #[error("the .npy file is truncated: it ends within its header; copy or save it again")]
     HeaderTruncated,
     /// The header cannot be parsed.
-    #[error("the .npy header is damaged")]
+    #[error("the .npy header is damaged; copy the file or save the array again")]
     HeaderDamaged,
     /// The array has a structured data type.
     #[error("the array has a structured data type; save its numbers as an array of float64")]
@@ -56,20 +56,21 @@ pub enum NpyError {
     },
     /// The shape has more numbers than the address space.
     #[error("the shape {} has more numbers than can be addressed", tuple(shape))]
-    Impossible {
+    TooLarge {
         /// The shape.
         shape: Vec<usize>,
     },
     /// The file ends before its last number.
     #[error(
-        "the file is truncated: its shape {} needs {} numbers, but the file has {there}",
+        "the file is truncated: its shape {} needs {} numbers, but the file has {available}; \
+         write the file again",
         tuple(shape), shape.iter().product::<usize>()
     )]
     Truncated {
         /// The shape.
         shape: Vec<usize>,
         /// Number of numbers in the file.
-        there: usize,
+        available: usize,
     },
 }
 

@@ -75,7 +75,7 @@ pub trait OptionNames {
         None
     }
 
-    /// Whether covariances can be estimated with shrinkage and for a number of components.
+    /// Whether the functions that estimate covariances have the options shrinkage and n_components.
     fn regularizes_covariances(&self) -> bool {
         true
     }

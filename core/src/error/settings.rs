@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::choices::Method;
 
-/// Every parameter that an error can be about. Displayed, it is the name of the field in Rust.
+/// Parameter that an error message names. It is displayed as the name of the field in Rust.
 ///
 /// ```
 /// use codiag::error::Setting;
@@ -103,25 +103,25 @@ impl fmt::Display for Setting {
 pub enum Expected {
     /// A finite number above zero.
     Positive,
-    /// An integer not below this one.
+    /// An integer of at least this value.
     AtLeast(usize),
-    /// An integer not above this one.
+    /// An integer of at most this value.
     AtMost(usize),
-    /// A number in the closed interval.
+    /// A number in the closed interval [a, b].
     Between(f64, f64),
-    /// A number in the interval that is open above.
+    /// A number in the half-open interval [a, b).
     Below(f64, f64),
-    /// A number in the interval that is open below.
+    /// A number in the half-open interval (a, b].
     Above(f64, f64),
     /// One of these names.
     OneOf(&'static [&'static str]),
-    /// One of these names, or a value as described.
+    /// One of these names, or a value described by the text.
     OneOfOr(&'static [&'static str], &'static str),
-    /// A value as described, by words that can follow "must be".
+    /// A value described by a text that can follow "must be".
     Words(&'static str),
 }
 
-/// Choices that cannot be combined.
+/// Settings that cannot be combined, or that a set of matrices does not support.
 ///
 /// ```
 /// use codiag::error::Conflict;
@@ -134,9 +134,10 @@ pub enum Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// The method does not keep B orthogonal: Pham's and the row-wise method.
+    /// An orthogonal B with a method that does not keep B orthogonal, such as Pham's or the
+    /// row-wise method.
     OrthogonalMethod(Method),
-    /// An orthogonal B of a set of reduced rank: its axes are not the channels.
+    /// An orthogonal B for a set of reduced rank, whose axes are not the channels.
     OrthogonalReduced,
     /// Least squares with an orthogonal B, which is equivalent to the Frobenius criterion.
     OrthogonalLeastSquares,

@@ -2,10 +2,10 @@
 
 /// Longest name, in characters, that is compared.
 const MAX_LENGTH: usize = 64;
-/// Shortest beginning that two names may have in common if one of them is the other cut short.
+/// Minimum length of a name that is recognized as the beginning of another.
 const MIN_PREFIX: usize = 3;
 
-/// The candidate that is most similar to a misspelled name, or None if none is similar.
+/// Returns the candidate that is most similar to a misspelled name, or None if none is similar.
 ///
 /// Upper and lower case are equivalent, and so are `-`, `_`, `.` and spaces. Two names are similar
 /// if one is the beginning of the other, or if they differ by at most one edit per three
@@ -39,8 +39,8 @@ pub fn nearest_name<'a>(
     nearest.map(|(_, candidate)| candidate)
 }
 
-/// The characters of a name in lower case, with `_` for every separator. None if the name is empty
-/// or too long.
+/// Returns the characters of a name in lower case, with `_` for every separator. None if the name
+/// is empty or too long.
 fn comparable(name: &str) -> Option<Vec<char>> {
     let separated = name.trim().chars().map(|c| match c {
         '-' | '.' | ' ' => '_',
@@ -52,7 +52,7 @@ fn comparable(name: &str) -> Option<Vec<char>> {
         .then_some(characters)
 }
 
-/// Number of edits between two names: the optimal string alignment distance.
+/// Returns the number of edits between two names: the optimal string alignment distance.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     // Rows i − 2, i − 1 and i of the table of distances between the first i and the first j
     // characters.

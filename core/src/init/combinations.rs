@@ -119,17 +119,17 @@ fn orthonormal(rows: &Matrix) -> Result<Matrix, Error> {
     let scaled = rows.clone().scale_rows(&vec![1.0 / norm; rows.rows()]);
     let (values, vectors) = eigen(&linalg::product_transposed(&scaled, &scaled))?;
     let largest = values.last().copied().unwrap_or(0.0);
-    let kept: Vec<usize> = (0..values.len())
+    let significant: Vec<usize> = (0..values.len())
         .rev()
         .filter(|k| values[*k] > 1e-14 * largest)
         .collect();
-    let factors = Matrix::from_fn(kept.len(), rows.rows(), |k, c| {
-        vectors[(kept[k], c)] / values[kept[k]].sqrt()
+    let factors = Matrix::from_fn(significant.len(), rows.rows(), |k, c| {
+        vectors[(significant[k], c)] / values[significant[k]].sqrt()
     });
     Ok(linalg::product(&factors, &scaled))
 }
 
-/// Returns combinations, at least one, as a set.
+/// Creates a set from at least one combination.
 pub(crate) fn small_set<T: Scalar>(
     criterion: Criterion,
     combinations: &[Matrix<T>],
@@ -174,11 +174,11 @@ mod tests {
         let (n, p) = (20, 4);
         let set = low_rank::<T>(n, p);
         let mut whole = InMemory::new(&set);
-        let found = combinations(&mut whole, 8).unwrap();
-        assert_eq!(found.len(), 3);
-        let small = small_set(Criterion::Frobenius, &found).unwrap();
+        let combinations = combinations(&mut whole, 8).unwrap();
+        assert_eq!(combinations.len(), 3);
+        let small = small_set(Criterion::Frobenius, &combinations).unwrap();
         // The small set averages over the combinations; the energy of the whole set is their sum.
-        let count = found.len() as f64;
+        let count = combinations.len() as f64;
         let energy = count * small.constant() / whole.summary().constant;
         assert!((energy - 1.0).abs() < 1e-12, "{energy}");
         let mut small = InMemory::new(&small);

@@ -1,15 +1,15 @@
 //! Intrinsic coordinates: axes defined by the matrices themselves rather than by the channels.
 //!
-//! The likelihood is invariant to coordinates: Cⁱ and Q Cⁱ Qᴴ have the same minima, up to
-//! B → B Q⁻¹, for any invertible Q. The other criteria, and the likelihood over orthogonal B, have
-//! this invariance for unitary Q. If a starting point made random choices in the coordinates of the
+//! The likelihood is invariant to coordinates: Cⁱ and Q Cⁱ Qᴴ have the same minima, up to B → B
+//! Q⁻¹, for any invertible Q. The other criteria, and the likelihood over orthogonal B, have this
+//! invariance for unitary Q. If a starting point made random choices in the coordinates of the
 //! channels, the solve could reach another local minimum when channels are reordered, rescaled or
-//! mixed, or when eigenvectors have other signs on another processor. A frame T that is a function
-//! of the matrices with T(Q C Qᴴ) = T(C) Q⁻¹ avoids this.
+//! mixed, or when eigenvectors have different signs on different processors. A frame T that is a
+//! function of the matrices with T(Q C Qᴴ) = T(C) Q⁻¹ avoids this.
 //!
 //! The axes are eigenvectors of a matrix that is transformed like the set. Their signs (if complex,
-//! phases) make row 0 of another such matrix positive. Only if eigenvalues coincide, or entries of
-//! that row vanish, do they depend on rounding. For a set that can be diagonalized exactly, the
+//! phases) make row 0 of another such matrix positive. They depend on rounding only if eigenvalues
+//! coincide or entries of that row vanish. For a set that can be diagonalized exactly, the
 //! axes are the diagonalizer.
 
 use super::eigen;

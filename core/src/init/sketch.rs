@@ -90,7 +90,7 @@ fn low_rank<T: Scalar>(frame: &Matrix<T>, count: usize, seed: u64) -> Combinatio
     dispatch(
         #[inline(always)]
         || {
-            make_unit(&mut s);
+            normalize(&mut s);
             for (b, a) in (0..p).flat_map(|b| (0..p).map(move |a| (b, a))) {
                 let w = frame[(b, a)];
                 add(&mut y[a], w.real(), &s[b]);
@@ -128,8 +128,7 @@ fn random_signs(bits: u64, count: usize) -> Row {
     row
 }
 
-/// Returns random numbers for the first `count` combinations. Each output of the generator makes
-/// four of them.
+/// Returns random numbers for the first `count` combinations. X/// four numbers.
 fn random_row(random: &mut SplitMix, count: usize) -> Row {
     let mut row = [0.0; MAX_COMBINATIONS];
     for group in row[..count].chunks_mut(4) {
@@ -142,7 +141,7 @@ fn random_row(random: &mut SplitMix, count: usize) -> Row {
 
 /// Scales all nonzero vectors to unit length.
 #[inline(always)]
-fn make_unit(vectors: &mut [Terms]) {
+fn normalize(vectors: &mut [Terms]) {
     let mut lengths = [[0.0; MAX_COMBINATIONS]; TERMS];
     for entries in vectors.iter() {
         for t in 0..TERMS {

@@ -239,10 +239,10 @@ mod tests {
     #[test]
     fn exact_set_is_diagonalized_by_the_starting_point() {
         for (n, p) in [(5, 3), (40, 10), (100, 20)] {
-            let made = Synthetic::new(n, p, 0.0, 4);
-            let mut set = InMemory::new(&made.set().unwrap());
+            let generated = Synthetic::new(n, p, 0.0, 4);
+            let mut set = InMemory::new(&generated.set().unwrap());
             let b = start(&mut set, 0).unwrap();
-            assert!(amari_distance(&b, &made.mixing) < 1e-7, "n {n} p {p}");
+            assert!(amari_distance(&b, &generated.mixing) < 1e-7, "n {n} p {p}");
         }
     }
 
@@ -250,9 +250,9 @@ mod tests {
     fn starting_point_uses_all_independent_combinations_of_few_matrices() {
         // Ten combinations separate these components; one or two would not.
         for seed in 0..5 {
-            let made = Synthetic::new(10, 20, 0.01, seed);
-            let b = start(&mut InMemory::new(&made.set().unwrap()), 0).unwrap();
-            let distance = amari_distance(&b, &made.mixing);
+            let generated = Synthetic::new(10, 20, 0.01, seed);
+            let b = start(&mut InMemory::new(&generated.set().unwrap()), 0).unwrap();
+            let distance = amari_distance(&b, &generated.mixing);
             assert!(distance < 0.2, "seed {seed}: {distance}");
         }
     }

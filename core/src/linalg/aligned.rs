@@ -21,7 +21,7 @@ pub struct AlignedBuffer<R = f64> {
 pub type F32Buffer = AlignedBuffer<f32>;
 
 impl<R: Pod> AlignedBuffer<R> {
-    /// A buffer of zeros.
+    /// Creates a buffer of zeros.
     pub fn zeros(len: usize) -> Self {
         let padding = CACHE_LINE / size_of::<R>() - 1;
         let memory = vec![R::zeroed(); len + padding];
@@ -30,7 +30,7 @@ impl<R: Pod> AlignedBuffer<R> {
         Self { memory, start, len }
     }
 
-    /// A buffer whose content will be overwritten.
+    /// Creates a buffer whose content will be overwritten.
     pub fn of_len(len: usize) -> Self {
         Self::zeros(len)
     }

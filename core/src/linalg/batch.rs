@@ -19,7 +19,7 @@ pub struct SymmetricBatch<S = AlignedBuffer, T = f64> {
     scalar: PhantomData<T>,
 }
 
-/// Number of real numbers stored for `lanes` p×p matrices.
+/// Returns the number of real numbers stored for `lanes` p×p matrices.
 ///
 /// # Panics
 /// On overflow.
@@ -68,31 +68,31 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         }
     }
 
-    /// The size p of the matrices.
+    /// Returns the size p of the matrices.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.triangle.size()
     }
 
-    /// The number of matrices.
+    /// Returns the number of matrices.
     #[inline(always)]
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// All entries, row after row, plane after plane.
+    /// Returns all entries, row after row, plane after plane.
     #[inline(always)]
     pub fn entries(&self) -> &[f64] {
         &self.entries
     }
 
-    /// The real parts of the entries (a, b) of all matrices.
+    /// Returns the real parts of the entries (a, b) of all matrices.
     #[inline(always)]
     pub fn row(&self, a: usize, b: usize) -> &[f64] {
         &self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The diagonal entries (a, a) of all matrices.
+    /// Returns the diagonal entries (a, a) of all matrices.
     #[inline(always)]
     pub fn diagonal(&self, a: usize) -> &[f64] {
         self.row(a, a)
@@ -104,13 +104,13 @@ impl<S: Deref<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
         packed_entry(self.triangle, &self.entries, self.lanes, (a, b), lane)
     }
 
-    /// The rows in the order of [`Triangle::pairs`], plane after plane.
+    /// Returns the rows in the order of [`Triangle::pairs`], plane after plane.
     #[inline(always)]
     pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.entries.chunks_exact(self.lanes.max(1))
     }
 
-    /// The matrix in one lane.
+    /// Returns the matrix in one lane.
     pub fn matrix(&self, lane: usize) -> Matrix<T> {
         let p = self.size();
         Matrix::from_fn(p, p, |a, b| self.entry((a, b), lane))
@@ -156,32 +156,32 @@ fn packed_entry<T: Scalar>(
     if a >= b { entry } else { entry.conj() }
 }
 
-/// A symmetric (if complex, Hermitian) matrix from its packed lower triangle.
+/// Returns a symmetric (if complex, Hermitian) matrix from its packed lower triangle.
 pub fn unpacked<T: Scalar>(p: usize, entries: &[f64]) -> Matrix<T> {
     let triangle = Triangle::new(p);
     Matrix::from_fn(p, p, |a, b| packed_entry(triangle, entries, 1, (a, b), 0))
 }
 
 impl<S: DerefMut<Target = [f64]>, T: Scalar> SymmetricBatch<S, T> {
-    /// All entries, mutable.
+    /// Returns all entries, mutable.
     #[inline(always)]
     pub fn entries_mut(&mut self) -> &mut [f64] {
         &mut self.entries
     }
 
-    /// The real parts of the entries (a, b) of all matrices, mutable.
+    /// Returns the real parts of the entries (a, b) of all matrices, mutable.
     #[inline(always)]
     pub fn row_mut(&mut self, a: usize, b: usize) -> &mut [f64] {
         &mut self.entries[self.triangle.index(a, b) * self.lanes..][..self.lanes]
     }
 
-    /// The diagonal entries (a, a) of all matrices, mutable.
+    /// Returns the diagonal entries (a, a) of all matrices, mutable.
     #[inline(always)]
     pub fn diagonal_mut(&mut self, a: usize) -> &mut [f64] {
         self.row_mut(a, a)
     }
 
-    /// The rows in the order of [`Triangle::pairs`], plane after plane, mutable.
+    /// Returns the rows in the order of [`Triangle::pairs`], plane after plane, mutable.
     #[inline(always)]
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.entries.chunks_exact_mut(self.lanes.max(1))

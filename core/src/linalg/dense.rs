@@ -196,7 +196,7 @@ pub fn hermitian_eigen<T: Scalar>(m: &Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)
 /// does not decide which is the largest.
 const TIE_TOLERANCE: f64 = 1e-6;
 
-/// The sign (if complex, the phase) of the first entry of largest absolute value, up to a
+/// Returns the sign (if complex, the phase) of the first entry of largest absolute value, up to a
 /// tolerance. None if it is 1, or if all entries are zero.
 pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> Option<T> {
     let largest = entries.clone().map(Scalar::abs).fold(0.0, f64::max);
@@ -207,7 +207,7 @@ pub fn phase_of_largest<T: Scalar>(entries: impl Iterator<Item = T> + Clone) -> 
     (phase != T::ONE && phase.abs().is_finite()).then_some(phase)
 }
 
-/// The eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
+/// Returns the eigenvalues of a Hermitian (if real, symmetric) matrix in ascending order.
 pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     let (scaled, unit) = scale_by_power_of_two(m);
     let mut values = T::hermitian_eigenvalues(&scaled)?;
@@ -215,14 +215,14 @@ pub fn hermitian_eigenvalues<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// The eigenvectors of a square matrix as columns. A complex pair of a real matrix is given by the
-/// real and the imaginary part of one of its eigenvectors. None if the iteration does not converge,
-/// which does not happen for finite input.
+/// Returns the eigenvectors of a square matrix as columns. A complex pair of a real matrix is given
+/// by the real and the imaginary part of one of its eigenvectors. None if the iteration does not
+/// converge, which does not happen for finite input.
 pub fn eigenvectors<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     T::eigenvectors(&scale_by_power_of_two(m).0)
 }
 
-/// The singular values in descending order.
+/// Returns the singular values in descending order.
 pub fn singular_values<T: Scalar>(m: &Matrix<T>) -> Option<Vec<f64>> {
     let (scaled, unit) = scale_by_power_of_two(m);
     let mut values = T::singular_values(&scaled)?;
@@ -245,23 +245,23 @@ fn scale_by_power_of_two<T: Scalar>(m: &Matrix<T>) -> (Matrix<T>, f64) {
     (scaled, unit)
 }
 
-/// The lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.
+/// Returns the lower Cholesky factor L of m = L Lᴴ, or None if `m` is not positive definite.
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     T::cholesky(m)
 }
 
-/// The inverse of a lower triangular matrix.
+/// Returns the inverse of a lower triangular matrix.
 pub fn lower_inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::lower_inverse(m)
 }
 
-/// The inverse of a square matrix; its entries are not finite if the matrix is singular.
+/// Returns the inverse of a square matrix; its entries are not finite if the matrix is singular.
 pub fn inverse<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     T::inverse(m)
 }
 
-/// The inverse of a square matrix by Gauss–Jordan elimination, which is accurate for rows of very
-/// different scales. Its entries are not finite if the matrix is singular.
+/// Returns the inverse of a square matrix by Gauss–Jordan elimination, which is accurate for rows
+/// of very different scales. Its entries are not finite if the matrix is singular.
 pub fn inverse_by_elimination<T: Scalar>(m: &Matrix<T>) -> Matrix<T> {
     small::log_det_and_inverse(m).2
 }
@@ -287,9 +287,9 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     (log_det, inverse)
 }
 
-/// The exponential of an antihermitian matrix E = −Eᴴ (if real, antisymmetric), which is unitary
-/// (if real, a rotation). It is computed by scaling and squaring of a Taylor polynomial, and one
-/// Newton–Schulz step `Q ← ½ (3I − Q Qᴴ) Q` that reduces the deviation from unitarity.
+/// Returns the exponential of an antihermitian matrix E = −Eᴴ (if real, antisymmetric), which is
+/// unitary (if real, a rotation). It is computed by scaling and squaring of a Taylor polynomial,
+/// and one Newton–Schulz step `Q ← ½ (3I − Q Qᴴ) Q` that reduces the deviation from unitarity.
 pub fn unitary_exponential<T: Scalar>(e: &Matrix<T>) -> Matrix<T> {
     let p = e.rows();
     let squarings = (e.norm() / 0.25).log2().ceil().max(0.0) as i32;

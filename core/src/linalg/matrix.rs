@@ -24,7 +24,7 @@ pub struct Matrix<T = f64> {
     data: Vec<T>,
 }
 
-/// Number of entries of a matrix.
+/// Returns the number of entries of a matrix.
 ///
 /// # Panics
 /// On overflow.
@@ -34,7 +34,7 @@ fn entry_count(rows: usize, columns: usize) -> usize {
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// A matrix of zeros.
+    /// Creates a matrix of zeros.
     ///
     /// ```
     /// let m = codiag::Matrix::<f64>::zeros(2, 3);
@@ -51,7 +51,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// The identity matrix.
+    /// Returns the identity matrix.
     ///
     /// ```
     /// let m = codiag::Matrix::<f64>::identity(2);
@@ -64,7 +64,7 @@ impl<T: Scalar> Matrix<T> {
         Self::from_fn(p, p, |a, b| if a == b { T::ONE } else { T::ZERO })
     }
 
-    /// A matrix with the given diagonal, zero elsewhere.
+    /// Creates a matrix with the given diagonal, zero elsewhere.
     ///
     /// ```
     /// let m = codiag::Matrix::diagonal(&[2.0, 3.0]);
@@ -76,7 +76,7 @@ impl<T: Scalar> Matrix<T> {
         })
     }
 
-    /// A matrix from its entries in row-major order.
+    /// Creates a matrix from its entries in row-major order.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(1, 2, vec![5.0, 6.0]);
@@ -99,7 +99,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// A matrix whose entry (a, b) is `entry(a, b)`.
+    /// Creates a matrix whose entry (a, b) is `entry(a, b)`.
     ///
     /// ```
     /// let m = codiag::Matrix::from_fn(2, 2, |a, b| (10 * a + b) as f64);
@@ -122,7 +122,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     ///
     /// ```
     /// assert_eq!(codiag::Matrix::<f64>::zeros(2, 3).rows(), 2);
@@ -131,7 +131,7 @@ impl<T: Scalar> Matrix<T> {
         self.rows
     }
 
-    /// The number of columns.
+    /// Returns the number of columns.
     ///
     /// ```
     /// assert_eq!(codiag::Matrix::<f64>::zeros(2, 3).columns(), 3);
@@ -140,7 +140,7 @@ impl<T: Scalar> Matrix<T> {
         self.columns
     }
 
-    /// All entries in row-major order.
+    /// Returns all entries in row-major order.
     ///
     /// ```
     /// let m = codiag::Matrix::diagonal(&[1.0, 2.0]);
@@ -150,7 +150,7 @@ impl<T: Scalar> Matrix<T> {
         &self.data
     }
 
-    /// All entries in row-major order, mutable.
+    /// Returns all entries in row-major order, mutable.
     ///
     /// ```
     /// let mut m = codiag::Matrix::identity(2);
@@ -207,7 +207,7 @@ impl<T: Scalar> Matrix<T> {
         );
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(1, 2, vec![5.0, 6.0]);
@@ -219,7 +219,7 @@ impl<T: Scalar> Matrix<T> {
         Self::from_fn(columns, self.rows, |a, b| self.data[b * columns + a])
     }
 
-    /// The conjugate transpose; of a real matrix, the transpose.
+    /// Returns the conjugate transpose; of a real matrix, the transpose.
     ///
     /// ```
     /// use num_complex::Complex;
@@ -287,7 +287,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// The matrix with row `a` multiplied by `factors[a]`.
+    /// Returns the matrix with row `a` multiplied by `factors[a]`.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(2, 1, vec![1.0, 1.0]);
@@ -310,7 +310,7 @@ impl<T: Scalar> Matrix<T> {
         self
     }
 
-    /// The matrix multiplied by a real number.
+    /// Returns the matrix multiplied by a real number.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         let mut scaled = self.clone();
         let entries = scaled.as_mut_slice().iter_mut();
@@ -318,7 +318,7 @@ impl<T: Scalar> Matrix<T> {
         scaled
     }
 
-    /// The real part of the inner product Σ_ab self_ab · conj(other_ab).
+    /// Returns the real part of the inner product Σ_ab self_ab · conj(other_ab).
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(1, 2, vec![1.0, 2.0]);
@@ -339,7 +339,7 @@ impl<T: Scalar> Matrix<T> {
         super::dot(&self.data, &other.data)
     }
 
-    /// The Frobenius norm.
+    /// Returns the Frobenius norm.
     ///
     /// ```
     /// assert_eq!(codiag::Matrix::diagonal(&[3.0, 4.0]).norm(), 5.0);
@@ -348,8 +348,8 @@ impl<T: Scalar> Matrix<T> {
         self.dot(self).sqrt()
     }
 
-    /// The eigenvalues of a symmetric (if complex, Hermitian) matrix in ascending order; only its
-    /// lower triangle is read. Returns None if an entry is not finite.
+    /// Returns the eigenvalues of a symmetric (if complex, Hermitian) matrix in ascending order;
+    /// only its lower triangle is read. Returns None if an entry is not finite.
     ///
     /// ```
     /// let m = codiag::Matrix::from_rows(2, 2, vec![0.0, 1.0, 1.0, 0.0]);

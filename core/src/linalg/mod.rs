@@ -52,7 +52,7 @@ pub fn reals_mut<T: Scalar>(numbers: &mut [T]) -> &mut [f64] {
     bytemuck::cast_slice_mut(numbers)
 }
 
-/// The largest power of two that is at most x; 1 unless x is positive and normal.
+/// Returns the largest power of two that is at most x; 1 unless x is positive and normal.
 pub fn power_of_two_below(x: f64) -> f64 {
     const EXPONENT: u64 = 0x7FF0_0000_0000_0000;
     if x > 0.0 && x.is_normal() {
@@ -62,7 +62,7 @@ pub fn power_of_two_below(x: f64) -> f64 {
     }
 }
 
-/// The largest absolute value; 0 of an empty slice.
+/// Returns the largest absolute value; 0 of an empty slice.
 pub fn max_abs(x: &[f64]) -> f64 {
     let mut largest = [0.0_f64; 8];
     let (chunks, rest) = x.as_chunks::<8>();
@@ -80,7 +80,7 @@ pub fn max_abs(x: &[f64]) -> f64 {
     all.fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// The indices that sort numbers in descending order (stable).
+/// Returns the indices that sort numbers in descending order (stable).
 pub fn argsort_descending(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|x, y| numbers[*y].total_cmp(&numbers[*x]));
@@ -113,7 +113,7 @@ fn add_products(sums: &mut [f64; 8], xs: &[[f64; 8]], ys: &[[f64; 8]]) {
     }
 }
 
-/// Σ x_k, computed as eight partial sums so that the loop vectorizes.
+/// Returns Σ x_k, computed as eight partial sums so that the loop vectorizes.
 pub fn sum(x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (chunks, rest) = x.as_chunks::<8>();

@@ -90,7 +90,7 @@ pub trait Scalar:
     /// ```
     fn from_real(x: f64) -> Self;
 
-    /// The real part.
+    /// Returns the real part.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -98,7 +98,7 @@ pub trait Scalar:
     /// ```
     fn real(self) -> f64;
 
-    /// The imaginary part; 0 for real numbers.
+    /// Returns the imaginary part; 0 for real numbers.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -107,7 +107,7 @@ pub trait Scalar:
     /// ```
     fn imaginary(self) -> f64;
 
-    /// A scalar from its real and imaginary parts. Real scalars ignore the imaginary part.
+    /// Creates a scalar from its real and imaginary parts. Real scalars ignore the imaginary part.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -117,7 +117,7 @@ pub trait Scalar:
     /// ```
     fn from_parts(real: f64, imaginary: f64) -> Self;
 
-    /// The complex conjugate.
+    /// Returns the complex conjugate.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -126,7 +126,7 @@ pub trait Scalar:
     #[must_use]
     fn conj(self) -> Self;
 
-    /// The absolute value.
+    /// Returns the absolute value.
     ///
     /// ```
     /// use codiag::Scalar;
@@ -134,7 +134,7 @@ pub trait Scalar:
     /// ```
     fn abs(self) -> f64;
 
-    /// The square of the absolute value.
+    /// Returns the square of the absolute value.
     ///
     /// ```
     /// use codiag::Scalar;

@@ -21,7 +21,7 @@ pub fn add_product<T: Scalar>(out: &mut Matrix<T>, left: &Matrix<T>, right: &Mat
     }
 }
 
-/// The lower Cholesky factor, or None if `m` is not positive definite.
+/// Returns the lower Cholesky factor, or None if `m` is not positive definite.
 pub fn cholesky<T: Scalar>(m: &Matrix<T>) -> Option<Matrix<T>> {
     let p = m.rows();
     let mut factor = Matrix::<T>::zeros(p, p);

@@ -10,7 +10,7 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// The triangle of a p×p matrix.
+    /// Returns the triangle of a p×p matrix.
     ///
     /// # Panics
     /// If the number of entries overflows.
@@ -23,26 +23,26 @@ impl Triangle {
         Self { size: p }
     }
 
-    /// The largest triangle with at most `len` entries.
+    /// Returns the largest triangle with at most `len` entries.
     pub const fn of_len(len: usize) -> Self {
         Self::new(((8 * len + 1).isqrt() - 1) / 2)
     }
 
-    /// The size p of the matrix.
+    /// Returns the size p of the matrix.
     #[inline(always)]
     pub const fn size(self) -> usize {
         self.size
     }
 
-    /// Number of stored entries, p(p+1)/2.
+    /// Returns the number of stored entries, p(p+1)/2.
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)] // a number of entries, not a collection
     pub const fn len(self) -> usize {
         row_start(self.size)
     }
 
-    /// The index of entry (a, b), which is also that of (b, a). Outside the matrix the result is at
-    /// least [`len`](Self::len), so that a checked access fails.
+    /// Returns the index of entry (a, b), which is also that of (b, a). Outside the matrix the
+    /// result is at least [`len`](Self::len), so that a checked access fails.
     #[inline(always)]
     pub const fn index(self, a: usize, b: usize) -> usize {
         debug_assert!(a < self.size && b < self.size);
@@ -53,27 +53,27 @@ impl Triangle {
         }
     }
 
-    /// The index of entry (a, a).
+    /// Returns the index of entry (a, a).
     #[inline(always)]
     pub const fn diagonal(self, a: usize) -> usize {
         self.index(a, a)
     }
 
-    /// The indices of the entries (a, 0) to (a, a).
+    /// Returns the indices of the entries (a, 0) to (a, a).
     #[inline(always)]
     #[allow(clippy::unused_self)] // the index does not depend on the size
     pub const fn row(self, a: usize) -> Range<usize> {
         row_start(a)..row_start(a + 1)
     }
 
-    /// All pairs (a, b) with b ≤ a, in storage order.
+    /// Returns all pairs (a, b) with b ≤ a, in storage order.
     #[inline(always)]
     pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> + Clone {
         (0..self.size).flat_map(|a| (0..=a).map(move |b| (a, b)))
     }
 }
 
-/// The index of the first entry of row `a`.
+/// Returns the index of the first entry of row `a`.
 #[inline(always)]
 const fn row_start(a: usize) -> usize {
     a * (a + 1) / 2

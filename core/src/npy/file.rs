@@ -64,22 +64,22 @@ impl ArrayFile {
         })
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The data type of the numbers.
+    /// Returns the data type of the numbers.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }
 
-    /// The position of the first number in bytes.
+    /// Returns the position of the first number in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Number of complete numbers that the file currently holds.
+    /// Returns the number of complete numbers that the file currently holds.
     ///
     /// # Errors
     /// If the size of the file cannot be read.

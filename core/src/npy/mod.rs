@@ -126,7 +126,7 @@ impl Header {
         }
     }
 
-    /// The number of entries of the array.
+    /// Returns the number of entries of the array.
     ///
     /// # Errors
     /// If the array is larger than the address space.
@@ -137,11 +137,11 @@ impl Header {
             .filter(|count| count.checked_mul(16).is_some())
             .ok_or_else(|| {
                 let shape = self.shape.clone();
-                Error::Npy(NpyError::Impossible { shape })
+                Error::Npy(NpyError::TooLarge { shape })
             })
     }
 
-    /// The size of the array in bytes.
+    /// Returns the size of the array in bytes.
     ///
     /// # Errors
     /// The errors of [`count`](Self::count).
@@ -203,11 +203,11 @@ impl Header {
         Ok(numbers)
     }
 
-    /// The error of a file that ends after `there` numbers.
-    pub fn truncated(&self, there: usize) -> Error {
+    /// Returns the error of a file that ends after `available` numbers.
+    pub fn truncated(&self, available: usize) -> Error {
         Error::Npy(NpyError::Truncated {
             shape: self.shape.clone(),
-            there,
+            available,
         })
     }
 }

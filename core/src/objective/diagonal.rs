@@ -118,7 +118,7 @@ impl<T: Scalar> Objective<T> for DiagonalCriterion {
                 let mut line = Line::new(context.backend, &point.b, &f, context.sums)?;
                 let rounding = line.rounding;
                 if let Some(trial) = line.minimize(1.0, TUNING.line_search_slope)?
-                    && trial.alpha >= TUNING.min_step
+                    && trial.alpha >= TUNING.min_step_length
                 {
                     let scale = line.scale(trial.alpha);
                     let point = advance(context, point, f, trial.alpha, scale)?;

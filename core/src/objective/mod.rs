@@ -85,7 +85,7 @@ impl Direction {
 pub(crate) struct StepResult<T: Scalar> {
     /// The new point.
     pub point: Point<T>,
-    /// The fraction of the direction along which the line search was made.
+    /// The fraction of the direction along which the line search was generated.
     pub trial_fraction: f64,
     /// The fraction of the direction that was taken.
     pub accepted_fraction: f64,

@@ -69,7 +69,7 @@ impl Bands {
         }
     }
 
-    /// `count` bands of equal width between two frequencies.
+    /// Returns `count` bands of equal width between two frequencies.
     ///
     /// # Panics
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -77,7 +77,8 @@ impl Bands {
         Self::try_even(from, to, count, sfreq).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`Bands::even`], but returns an error instead of panicking.
+    /// Returns `count` bands of equal width between two frequencies, as [`Bands::even`] does, or an
+    /// error.
     ///
     /// # Errors
     /// If there are more than [`Bands::MAX_BANDS`].
@@ -94,8 +95,9 @@ impl Bands {
     /// Maximum number of bands of equal width.
     pub const MAX_BANDS: usize = 1_000_000;
 
-    /// The samples of every segment, or of the whole recording if there are no segments.
-    pub(super) fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
+    /// Returns the usable samples of every segment, or of the whole recording if there are no
+    /// segments.
+    pub(super) fn spans(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
         let Some(mut segment_length) = self.segment_length else {
             return Ok(vec![usable_spans(samples, &self.bad_spans)?]);
         };
@@ -110,16 +112,16 @@ impl Bands {
         let segments = Segments::default()
             .length(segment_length)
             .bad_spans(self.bad_spans.clone());
-        segments.sfreq(self.sfreq).pieces(samples, components)
+        segments.sfreq(self.sfreq).spans(samples, components)
     }
 
-    /// Length of a window in samples.
+    /// Returns the length of a window in samples.
     pub(super) fn length(&self) -> usize {
         let second = self.sfreq.ceil().clamp(1.0, f64::from(u32::MAX)) as usize;
         self.window_length.unwrap_or(second.next_power_of_two())
     }
 
-    /// The indices of the frequency bins of each band.
+    /// Returns the indices of the frequency bins of each band.
     pub(super) fn bins(&self) -> Result<Vec<Range<usize>>, Error> {
         let error = |setting, expected, value: &dyn Display| Err(invalid(setting, expected, value));
         if !(self.sfreq.is_finite() && self.sfreq > 0.0) {
@@ -141,7 +143,7 @@ impl Bands {
         for &(low, high) in &self.bands {
             let value = || format!("{low}-{high} Hz at {} samples per second", self.sfreq);
             if !(0.0 <= low && low < high && high <= half * (1.0 + 1e-12)) {
-                let expected = "pairs of rising frequencies up to half the sampling frequency";
+                let expected = "pairs of frequencies (low, high), with 0 <= low < high <= half the sampling frequency";
                 return error(Setting::Bands, expected, &value());
             }
             // The tolerance assigns a bin at an edge to the upper band in spite of rounding.
@@ -183,7 +185,7 @@ impl Window {
     /// All window functions.
     pub const ALL: [Self; 3] = [Self::Hann, Self::Hamming, Self::Rectangular];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hann => "hann",
@@ -192,7 +194,7 @@ impl Window {
         }
     }
 
-    /// The values of the window function.
+    /// Returns the values of the window function.
     fn taper(self, length: usize) -> Vec<f64> {
         let angle = |t: usize| std::f64::consts::TAU * t as f64 / length as f64;
         (0..length)
@@ -258,7 +260,7 @@ impl Welch {
         }
     }
 
-    /// The first samples of the windows within a span.
+    /// Returns the first samples of the windows within a span.
     pub fn starts(&self, span: &Range<usize>) -> impl Iterator<Item = usize> + use<> {
         let end = (span.end + 1).saturating_sub(self.length);
         (span.start..end.max(span.start)).step_by(self.step)

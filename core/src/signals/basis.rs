@@ -24,7 +24,7 @@ pub enum Components {
 }
 
 impl Components {
-    /// An upper bound on the number of components.
+    /// Returns an upper bound on the number of components.
     pub(super) fn at_most(self, channels: usize) -> usize {
         match self {
             Self::Count(r) => r.clamp(1, channels),
@@ -70,7 +70,7 @@ impl Basis {
         })
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn components(&self) -> usize {
         let reduction = self.reduction.as_ref();
         reduction.map_or(self.mean.rows(), Reduction::rank)
@@ -95,15 +95,15 @@ impl Basis {
         mean_powers.iter().enumerate().map(ratio).collect()
     }
 
-    /// The scale factor of each channel.
+    /// Returns the scale factor of each channel.
     pub fn factors(&self) -> Vec<f64> {
         let ones = || vec![1.0; self.mean.rows()];
         self.scale.clone().unwrap_or_else(ones)
     }
 
-    /// The filters whose rotation of the whitened components is nearest to that of the given
-    /// filters, which may come from another recording. Invalid filters are returned unchanged; the
-    /// solver rejects them.
+    /// Returns the filters whose rotation of the whitened components is nearest to that of the
+    /// given filters, which may come from another recording. Invalid filters are returned
+    /// unchanged; the solver rejects them.
     pub fn nearest_rotation(&self, filters: &Matrix) -> Result<Matrix, Error> {
         let Some(whitening) = &self.reduction else {
             return Ok(filters.clone());

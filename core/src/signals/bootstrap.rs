@@ -11,7 +11,7 @@ use super::covariance::Covariances;
 use super::cumulants::{self, FourthMoments};
 use super::lags::{add_products, symmetrize};
 use super::options::Shrinkage;
-use super::reader::{Centered, count_samples};
+use super::reader::{CenteredRecording, count_samples};
 use crate::data::needs;
 use crate::error::MemoryRemedy;
 use crate::init::SplitMix;
@@ -29,7 +29,7 @@ const MIN_BLOCKS: usize = 8;
 /// Maximum total length of the sums, with at least [`MIN_BLOCKS`] blocks.
 const MAX_TOTAL_LEN: usize = 1 << 25;
 
-/// Number of blocks if the sums of a block have length `block_len`.
+/// Returns the number of blocks if the sums of a block have length `block_len`.
 fn number_of_blocks(block_len: usize) -> usize {
     (MAX_TOTAL_LEN / block_len.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS)
 }
@@ -58,9 +58,9 @@ pub(super) struct LagSums {
 impl Blocks {
     /// Blocks of lagged covariances in the coordinates of the reader.
     pub fn from_lags(
-        centered: &Centered<'_>,
+        centered: &CenteredRecording<'_>,
         lags: &[usize],
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let p = centered.dimension();
         let triangle = Triangle::new(p);
@@ -77,7 +77,7 @@ impl Blocks {
             let mut set_blocks = Vec::new();
             for spans in blocks {
                 let mut full = vec![0.0; lags.len() * p * p];
-                add_products(centered, &spans, &lags, largest, threads, &mut full)?;
+                add_products(centered, &spans, &lags, largest, n_jobs, &mut full)?;
                 let packed = full.chunks_exact_mut(p * p).flat_map(|sums| {
                     symmetrize(sums, p, 1.0);
                     let sums = &*sums;
@@ -96,7 +96,10 @@ impl Blocks {
     }
 
     /// Blocks of fourth-order cumulants in the coordinates of the reader.
-    pub fn from_cumulants(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    pub fn from_cumulants(
+        centered: &CenteredRecording<'_>,
+        n_jobs: Option<usize>,
+    ) -> Result<Self, Error> {
         let p = centered.dimension();
         let count = number_of_blocks((p * p).saturating_mul(p * p) / 16);
         cumulants::check_memory("the stability of JADE", p, |p| {
@@ -105,9 +108,9 @@ impl Blocks {
         })?;
         let mut all = Vec::new();
         for spans in centered.blocks(count).into_iter().flatten() {
-            let fourth = FourthMoments::sums(centered, &spans, threads)?;
+            let fourth = FourthMoments::sums(centered, &spans, n_jobs)?;
             let mut second = vec![0.0; p * p];
-            add_products(centered, &spans, &[0], 0, threads, &mut second)?;
+            add_products(centered, &spans, &[0], 0, n_jobs, &mut second)?;
             let samples = count_samples(&spans) as f64;
             all.push((fourth, Matrix::from_rows(p, p, second), samples));
         }
@@ -126,7 +129,7 @@ impl Blocks {
         Ok(Self::Spectra(spectra, windows, amounts.to_vec()))
     }
 
-    /// Number of blocks of each set.
+    /// Returns the number of blocks of each set.
     fn sizes(&self) -> Vec<usize> {
         match self {
             Self::Lags(sets, _) => sets.iter().map(Vec::len).collect(),
@@ -135,14 +138,17 @@ impl Blocks {
         }
     }
 
-    /// The matrices of a resample with the given weights of the blocks of each set.
-    fn resampled(&self, weights: &[Vec<f64>]) -> Result<Resampled, Error> {
+    /// Returns the matrices of a resample with the given weights of the blocks of each set.
+    fn resampled(&self, weights: &[Vec<f64>]) -> Result<ResampledMatrices, Error> {
         match self {
-            Self::Lags(sets, lags) => Resampled::lagged(sets, *lags, weights),
-            Self::Cumulants(blocks) => Resampled::fourth_order(blocks, &weights[0]),
-            Self::Spectra(spectra, windows, amounts) => {
-                Ok(Resampled::spectral(spectra, windows, amounts, &weights[0]))
-            }
+            Self::Lags(sets, lags) => ResampledMatrices::lagged(sets, *lags, weights),
+            Self::Cumulants(blocks) => ResampledMatrices::fourth_order(blocks, &weights[0]),
+            Self::Spectra(spectra, windows, amounts) => Ok(ResampledMatrices::spectral(
+                spectra,
+                windows,
+                amounts,
+                &weights[0],
+            )),
         }
     }
 
@@ -167,7 +173,7 @@ impl Blocks {
         let work = draws.len() * set.len() * p * p * p;
         add_trials(result, settings, draws.len(), observer, |settings, seen| {
             let solve = |k: usize, observer: &mut dyn Observer| -> Result<Resample, Error> {
-                let Resampled { matrices, whitener } = self.resampled(&draws[k])?;
+                let ResampledMatrices { matrices, whitener } = self.resampled(&draws[k])?;
                 let resampled = matrices.set(&options)?;
                 // A rotation needs no conversion to the coordinates of the resample.
                 let start = match &whitener {
@@ -197,7 +203,7 @@ impl Blocks {
                 draws.len(),
                 work,
                 memory_per_solve,
-                set.threads(),
+                set.n_jobs(),
                 &solve,
                 seen,
             )
@@ -219,7 +225,7 @@ fn draws(sizes: &[usize], count: usize) -> Vec<Vec<Vec<f64>>> {
 }
 
 /// The matrices of a resample, and its whitener if the recording is whitened.
-struct Resampled {
+struct ResampledMatrices {
     matrices: Covariances,
     whitener: Option<Whitener>,
 }
@@ -230,8 +236,8 @@ struct Whitener {
     inverse: Matrix,
 }
 
-impl Resampled {
-    /// A resample of the lagged covariances of each set.
+impl ResampledMatrices {
+    /// Creates a resample of the lagged covariances of each set.
     fn lagged(sets: &[Vec<LagSums>], lags: usize, weights: &[Vec<f64>]) -> Result<Self, Error> {
         let length = sets[0][0].sums.len() / lags;
         let triangle = Triangle::of_len(length);
@@ -263,7 +269,7 @@ impl Resampled {
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// A resample of the fourth-order cumulants.
+    /// Creates a resample of the fourth-order cumulants.
     fn fourth_order(blocks: &[MomentSums], weights: &[f64]) -> Result<Self, Error> {
         let samples: f64 = blocks
             .iter()
@@ -287,7 +293,7 @@ impl Resampled {
         Ok(Self::whitened(matrices, whitener))
     }
 
-    /// A resample with whitened matrices, which are made exactly symmetric.
+    /// Creates a resample with whitened matrices, which are made exactly symmetric.
     fn whitened(mut matrices: Covariances, whitener: Whitener) -> Self {
         let p = matrices.p;
         let rows = matrices.data.chunks_exact_mut((p * p).max(1));
@@ -298,7 +304,7 @@ impl Resampled {
         }
     }
 
-    /// A resample of the cospectra.
+    /// Creates a resample of the cospectra.
     fn spectral(
         spectra: &Covariances,
         windows: &[usize],

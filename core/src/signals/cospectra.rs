@@ -76,7 +76,7 @@ fn spectra<T: Scalar>(
     options: &CovarianceOptions,
 ) -> Result<Covariances<T>, Error> {
     let p = recording.channels();
-    let pieces = bands.pieces(recording.samples(), p)?;
+    let pieces = bands.spans(recording.samples(), p)?;
     let mut estimator = SpectraEstimator::new(recording, bands, &pieces, options)?;
     estimator.check_samples::<T>(p, options.shrinkage)?;
     let powers = || {
@@ -130,7 +130,7 @@ impl<'a> SpectraEstimator<'a> {
         })
     }
 
-    /// Number of windows of each segment.
+    /// Returns the number of windows of each segment.
     fn windows(&self) -> impl Iterator<Item = usize> {
         let segments = self.segments.iter();
         segments.map(|starts| starts.iter().map(Vec::len).sum())
@@ -160,7 +160,7 @@ impl<'a> SpectraEstimator<'a> {
         Ok(())
     }
 
-    /// The spectra in the coordinates of the reader.
+    /// Returns the spectra in the coordinates of the reader.
     pub fn estimate<T: Scalar>(&self, shrinkage: Shrinkage) -> Result<Covariances<T>, Error> {
         let p = self.reader.dimension();
         let (mut data, fourths) = self.sum(false, shrinkage == Shrinkage::LedoitWolf)?;
@@ -202,14 +202,14 @@ impl<'a> SpectraEstimator<'a> {
         self.windows().collect()
     }
 
-    /// The mean of all spectra.
+    /// Returns the mean of all spectra.
     pub fn mean<T: Scalar>(&self) -> Result<Matrix<T>, Error> {
         let p = self.reader.dimension();
         Ok(Matrix::from_rows(p, p, self.sum(true, false)?.0))
     }
 
-    /// The spectra of all segments and bands, or their mean if `merged`. Also returns Σ ‖x̂‖⁴ of
-    /// each spectrum if `fourth`.
+    /// Returns the spectra of all segments and bands, or their mean if `merged`. Also returns Σ
+    /// ‖x̂‖⁴ of each spectrum if `fourth`.
     fn sum<T: Scalar>(&self, merged: bool, fourth: bool) -> Result<(Vec<T>, Vec<f64>), Error> {
         let p = self.reader.dimension();
         // A coefficient is one complex column or two real columns.
@@ -296,7 +296,7 @@ impl<'a> SpectraEstimator<'a> {
         )
     }
 
-    /// Number of windows per batch, about eight megabytes.
+    /// Returns the number of windows per batch, about eight megabytes.
     fn batch(&self) -> usize {
         let samples = (1 << 20) / self.reader.recording.channels();
         (samples.saturating_sub(self.welch.length) / self.welch.step).clamp(1, 64)
@@ -346,7 +346,8 @@ fn check_length(length: usize, pieces: &[Spans]) -> Result<(), Error> {
     )
 }
 
-/// Number of nonzero columns of a window in a band. Each adds one to the rank of the spectrum.
+/// Returns the number of nonzero columns of a window in a band. Each adds one to the rank of the
+/// spectrum.
 fn columns<T: Scalar>(bins: &Range<usize>, length: usize) -> usize {
     if T::PLANES == 2 {
         return bins.len();

@@ -69,7 +69,7 @@ pub fn segment_covariances(
     segments: &Segments,
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
-    let pieces = segments.pieces(recording.samples(), recording.channels())?;
+    let pieces = segments.spans(recording.samples(), recording.channels())?;
     covariances(
         recording,
         one_matrix_per_piece(pieces),
@@ -146,7 +146,7 @@ pub(super) fn one_matrix_per_piece(pieces: Vec<Spans>) -> Vec<Vec<Spans>> {
     pieces.into_iter().map(|piece| vec![piece]).collect()
 }
 
-/// The pieces of each matrix, one per epoch or class.
+/// Returns the pieces of each matrix, one per epoch or class.
 pub(super) fn epoch_pieces(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -177,7 +177,7 @@ pub(super) fn epoch_pieces(
     Ok((matrices, Portion::Class))
 }
 
-/// The pieces of all epochs as one set or, if labels are given, one set per class.
+/// Returns the pieces of all epochs as one set or, if labels are given, one set per class.
 pub(super) fn epoch_sets(
     epochs: &Epochs<'_>,
     labels: Option<&[usize]>,
@@ -192,7 +192,7 @@ pub(super) fn epoch_sets(
 /// Describes the data from which the matrix of a given index is estimated, for error messages.
 pub(super) type PortionOf = fn(usize) -> Portion;
 
-/// Total number of samples of pieces.
+/// Returns the total number of samples of pieces.
 fn count(pieces: &[Spans]) -> usize {
     pieces.iter().flatten().map(ExactSizeIterator::len).sum()
 }
@@ -248,7 +248,7 @@ impl<'a> CovarianceEstimator<'a> {
         Ok(())
     }
 
-    /// The mean of all covariances without shrinkage.
+    /// Returns the mean of all covariances without shrinkage.
     pub fn mean(&self) -> Result<Matrix, Error> {
         let (p, n) = (self.reader.dimension(), self.matrices.len() as f64);
         sum_symmetric(&self.matrices, p, &self.workers, |pieces, buffers, sum| {
@@ -261,7 +261,7 @@ impl<'a> CovarianceEstimator<'a> {
         })
     }
 
-    /// The diagonal of the mean covariance.
+    /// Returns the diagonal of the mean covariance.
     fn mean_powers(&self) -> Result<Vec<f64>, Error> {
         let mut powers = vec![0.0; self.reader.dimension()];
         let mut buffers = Buffers::default();
@@ -277,8 +277,8 @@ impl<'a> CovarianceEstimator<'a> {
         Ok(powers)
     }
 
-    /// The set of the covariances in the coordinates of the reader, and the amounts of shrinkage.
-    /// Only one batch of full matrices is in memory in addition to the set.
+    /// Returns the set of the covariances in the coordinates of the reader, and the amounts of
+    /// shrinkage. Only one batch of full matrices is in memory in addition to the set.
     pub fn set(&self, options: &SetOptions) -> Result<(MatrixSet, Vec<f64>), Error> {
         const BATCH: usize = 32;
         let p = self.reader.dimension();
@@ -352,7 +352,7 @@ impl<'a> CovarianceEstimator<'a> {
     }
 }
 
-/// Σ_t ‖x_t‖⁴ over the columns x_t of a matrix given by rows.
+/// Returns Σ_t ‖x_t‖⁴ over the columns x_t of a matrix given by rows.
 pub(super) fn fourth_powers<'a, T: Scalar>(
     rows: impl Iterator<Item = &'a [T]>,
     columns: usize,

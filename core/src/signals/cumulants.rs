@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::basis::whiten;
 use super::covariance::epoch_sets;
-use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
+use super::reader::{Buffers, CenteredRecording, Coordinates, Reader, Span, parts};
 use super::segments::usable_spans;
 use super::{Components, CovarianceOptions, Covariances, Epochs, Recording, Spans};
 use crate::data::needs;
@@ -81,7 +81,7 @@ fn estimate(
     options: &CovarianceOptions,
 ) -> Result<Cumulants, Error> {
     options.shrinkage.check_none()?;
-    let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
+    let mut centered = CenteredRecording::new(Reader::new(recording, options.center), sets)?;
     let covariance = centered.covariance(options.n_jobs)?;
     let p = recording.channels();
     let powers = || Ok((0..p).map(|a| covariance[(a, a)]).collect());
@@ -98,16 +98,16 @@ fn estimate(
     })
 }
 
-/// The set of the cumulants of samples that are white in the coordinates of the reader. Avoids a
-/// copy of the matrices.
+/// Returns the set of the cumulants of samples that are white in the coordinates of the reader.
+/// Avoids a copy of the matrices.
 pub(super) fn white_cumulant_set(
-    centered: &Centered<'_>,
-    threads: Option<usize>,
+    centered: &CenteredRecording<'_>,
+    n_jobs: Option<usize>,
     options: &SetOptions,
 ) -> Result<MatrixSet, Error> {
     let p = centered.dimension();
     check_memory("JADE", p, memory_of_separation)?;
-    let moments = FourthMoments::means(centered, threads)?;
+    let moments = FourthMoments::means(centered, n_jobs)?;
     let identity = Matrix::identity(p);
     MatrixSet::from_matrices(p, matrices_of(&moments, &identity), options)
 }
@@ -153,7 +153,8 @@ pub(super) fn memory_of_resample(p: usize) -> Memory {
     memory_of_matrices(p).plus(set).plus(solve)
 }
 
-/// An iterator over the cumulant matrices of samples with given fourth moments and covariance.
+/// Returns an iterator over the cumulant matrices of samples with given fourth moments and
+/// covariance.
 fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<Item = Vec<f64>> {
     let p = covariance.rows();
     let triangle = Triangle::new(p);
@@ -167,7 +168,7 @@ fn matrices_of(moments: &FourthMoments, covariance: &Matrix) -> impl Iterator<It
     })
 }
 
-/// The cumulant matrices of samples with given fourth moments and covariance.
+/// Returns the cumulant matrices of samples with given fourth moments and covariance.
 pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Covariances {
     let p = covariance.rows();
     let mut data = Vec::with_capacity(Triangle::new(p).len() * p * p);
@@ -175,7 +176,7 @@ pub(super) fn from_moments(moments: &FourthMoments, covariance: &Matrix) -> Cova
     Covariances::without_shrinkage(data, p)
 }
 
-/// The cumulants of W z from those of z.
+/// Returns the cumulants of W z from those of z.
 pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     let p = cumulants.p;
     let triangle = Triangle::new(p);
@@ -199,7 +200,7 @@ pub(super) fn transformed(cumulants: Covariances, w: &Matrix) -> Covariances {
     out
 }
 
-/// The factor √2 of Q_ij for i ≠ j, which also represents Q_ji.
+/// Returns the factor √2 of Q_ij for i ≠ j, which also represents Q_ji.
 pub(super) fn factor(i: usize, j: usize) -> f64 {
     if i == j { 1.0 } else { SQRT_2 }
 }
@@ -233,19 +234,19 @@ impl FourthMoments {
     /// entries would be computed twice.
     const K_PER_TABLE: usize = 4;
 
-    /// The means over the samples of all sets.
-    pub fn means(centered: &Centered<'_>, threads: Option<usize>) -> Result<Self, Error> {
+    /// Returns the means over the samples of all sets.
+    pub fn means(centered: &CenteredRecording<'_>, n_jobs: Option<usize>) -> Result<Self, Error> {
         let spans: Vec<Span> = centered.sets.iter().flatten().cloned().collect();
-        let mut moments = Self::sums(centered, &spans, threads)?;
+        let mut moments = Self::sums(centered, &spans, n_jobs)?;
         moments.scale(1.0 / centered.samples() as f64);
         Ok(moments)
     }
 
-    /// The sums over the samples of spans.
+    /// Returns the sums over the samples of spans.
     pub fn sums(
-        centered: &Centered<'_>,
+        centered: &CenteredRecording<'_>,
         spans: &[Span],
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let p = centered.dimension();
         let triangle = Triangle::new(p);
@@ -253,7 +254,7 @@ impl FourthMoments {
             .step_by(Self::K_PER_TABLE)
             .map(|first| Table::new(triangle, first..p.min(first + Self::K_PER_TABLE)))
             .collect();
-        let workers = Workers::for_work(threads, TILE * p * p * p * p / 24);
+        let workers = Workers::for_work(n_jobs, TILE * p * p * p * p / 24);
         let mut products = vec![0.0; triangle.len() * TILE];
         let mut buffers = Buffers::default();
         for part in parts(spans.iter(), centered.samples_per_span()) {
@@ -310,7 +311,8 @@ impl FourthMoments {
         tables.fold(products, Memory::plus)
     }
 
-    /// The cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this covariance.
+    /// Returns the cumulant of two pairs of indices, i ≥ j and k ≥ l, of samples of this
+    /// covariance.
     fn cumulant(&self, covariance: &Matrix, first: (usize, usize), second: (usize, usize)) -> f64 {
         // A cumulant is symmetric in its pairs. A fixed order makes the rounding independent of it.
         let ((i, j), (k, l)) = (first.max(second), first.min(second));

@@ -6,7 +6,7 @@ use super::basis::Basis;
 use super::bootstrap::Blocks;
 use super::cospectra::SpectraEstimator;
 use super::covariance::{CovarianceEstimator, PortionOf, one_matrix_per_piece};
-use super::reader::{Centered, Reader};
+use super::reader::{CenteredRecording, Reader};
 use super::{
     Bands, Components, Contrast, CovarianceOptions, Recording, SegmentLength, Segments,
     SeparabilityMargin, Separation, SeparationResult, Spans, cumulants, lags,
@@ -44,7 +44,7 @@ impl Separation {
         loop {
             let count = Cell::new(0);
             let matrices = |components: usize| {
-                let pieces = segments.pieces(recording.samples(), components)?;
+                let pieces = segments.spans(recording.samples(), components)?;
                 count.set(pieces.len());
                 Ok(one_matrix_per_piece(pieces))
             };
@@ -139,7 +139,7 @@ impl Separation {
         observer: &mut dyn Observer,
     ) -> Result<SeparationResult, Error> {
         self.shrinkage.check_none()?;
-        let mut centered = Centered::new(Reader::new(recording, self.center), sets)?;
+        let mut centered = CenteredRecording::new(Reader::new(recording, self.center), sets)?;
         let basis = self.basis(centered.covariance(self.n_jobs)?)?;
         centered.reader.coordinates = basis.coordinates();
         let options = self.set_options();
@@ -157,7 +157,7 @@ impl Separation {
         self.solve(set, &basis, Vec::new(), sets, &units, observer)
     }
 
-    /// The blocks of time of the bootstrap, if stability is to be estimated.
+    /// Returns the blocks of time of the bootstrap, if stability is to be estimated.
     fn blocks(
         &self,
         make: impl FnOnce() -> Result<Blocks, Error>,
@@ -222,7 +222,7 @@ impl Separation {
                 stability::add_draws(&set, solver, &mut result, &draws, observer)?;
             }
             ResampledUnits::Blocks(blocks) => {
-                blocks.add_stability(&set, solver, &mut result, observer)?
+                blocks.add_stability(&set, solver, &mut result, observer)?;
             }
         }
         if self.contrast.criterion() == Criterion::LeastSquares {
@@ -283,13 +283,13 @@ impl Separation {
     }
 }
 
-/// The sums of a function of the entries over every column.
+/// Returns the sums of a function of the entries over every column.
 fn column_sums(powers: &Matrix, term: impl Fn(f64) -> f64) -> Vec<f64> {
     let sum = |k: usize| (0..powers.rows()).map(|i| term(powers[(i, k)])).sum();
     (0..powers.columns()).map(sum).collect()
 }
 
-/// The mean of every column.
+/// Returns the mean of every column.
 fn means(powers: &Matrix) -> Vec<f64> {
     let n = powers.rows() as f64;
     column_sums(powers, |x| x / n)
@@ -307,7 +307,7 @@ fn normalize(result: &mut Diagonalization, white_filters: &Matrix) {
     }
 }
 
-/// The standard deviation of every column divided by its mean.
+/// Returns the standard deviation of every column divided by its mean.
 fn nonstationarity(powers: &Matrix) -> Vec<f64> {
     let n = powers.rows() as f64;
     let means = means(powers);
@@ -318,8 +318,8 @@ fn nonstationarity(powers: &Matrix) -> Vec<f64> {
     (0..powers.columns()).map(|k| variance(k).sqrt()).collect()
 }
 
-/// The excess kurtosis of the sources V z of whitened components z, from the diagonals of V Q_ij Vᵀ
-/// for all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
+/// Returns the excess kurtosis of the sources V z of whitened components z, from the diagonals of V
+/// Q_ij Vᵀ for all cumulant matrices: Σ_ij v_i v_j v Q_ij vᵀ for each row v of V.
 fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     let pairs = || Triangle::new(v.columns()).pairs();
     let one = |a: usize| {
@@ -332,7 +332,8 @@ fn excess_kurtosis(v: &Matrix, diagonals: &Matrix) -> Vec<f64> {
     (0..v.rows()).map(one).collect()
 }
 
-/// The least separable partners by the margins Γ_ab Γ_ba − 1, with Γ_ab = Σ_i Dⁱ_bb / Dⁱ_aa / n.
+/// Returns the least separable partners by the margins Γ_ab Γ_ba − 1, with
+/// Γ_ab = (1/n) Σ_i Dⁱ_bb / Dⁱ_aa.
 fn least_separable_by_ratios(powers: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let (n, r) = (powers.rows(), powers.columns());
     let inverse = Matrix::from_fn(r, n, |a, i| 1.0 / (powers[(i, a)] * n as f64));
@@ -340,14 +341,14 @@ fn least_separable_by_ratios(powers: &Matrix) -> Vec<Option<SeparabilityMargin>>
     least_separable(r, |a, b| gamma[(a, b)] * gamma[(b, a)] - 1.0)
 }
 
-/// The least separable partners of rotations, by the margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
+/// Returns the least separable partners of rotations, by the margins Σ_i (Dⁱ_aa − Dⁱ_bb)².
 fn least_separable_by_differences(diagonals: &Matrix) -> Vec<Option<SeparabilityMargin>> {
     let gram = linalg::product(&diagonals.transpose(), diagonals);
     let margin = |a: usize, b: usize| gram[(a, a)] + gram[(b, b)] - 2.0 * gram[(a, b)];
     least_separable(diagonals.columns(), |a, b| margin(a, b).max(0.0))
 }
 
-/// The partner of smallest margin of each source.
+/// Returns the partner of smallest margin of each source.
 fn least_separable(
     r: usize,
     margin: impl Fn(usize, usize) -> f64,

@@ -1,7 +1,7 @@
 //! Lagged covariance matrices.
 
 use super::covariance::{epoch_sets, one_matrix_per_piece};
-use super::reader::{Buffers, Centered, Coordinates, Reader, Span, parts};
+use super::reader::{Buffers, CenteredRecording, Coordinates, Reader, Span, parts};
 use super::{
     CovarianceOptions, Covariances, Epochs, Recording, SegmentLength, Segments, Spans, invalid,
 };
@@ -79,7 +79,7 @@ pub fn lagged_covariances(
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     let segments = &lags.segments;
-    let pieces = segments.pieces(recording.samples(), recording.channels())?;
+    let pieces = segments.spans(recording.samples(), recording.channels())?;
     estimate(
         recording,
         &one_matrix_per_piece(pieces),
@@ -111,7 +111,7 @@ fn estimate(
     options: &CovarianceOptions,
 ) -> Result<Covariances, Error> {
     options.shrinkage.check_none()?;
-    let mut centered = Centered::new(Reader::new(recording, options.center), sets)?;
+    let mut centered = CenteredRecording::new(Reader::new(recording, options.center), sets)?;
     let powers = || centered.powers();
     if let Some(factors) = options.scale.factors(recording.channels(), powers)? {
         centered.reader.coordinates = Coordinates::Scaled(factors);
@@ -119,11 +119,11 @@ fn estimate(
     lagged(&centered, lags, options.n_jobs)
 }
 
-/// The lagged covariances of each set of pieces in the coordinates of the reader.
+/// Returns the lagged covariances of each set of pieces in the coordinates of the reader.
 pub(super) fn lagged(
-    centered: &Centered<'_>,
+    centered: &CenteredRecording<'_>,
     lags: &[usize],
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
 ) -> Result<Covariances, Error> {
     let p = centered.dimension();
     let Some(largest) = lags.iter().copied().max() else {
@@ -143,7 +143,7 @@ pub(super) fn lagged(
     check_memory(centered, lags.len(), largest)?;
     let mut data = vec![0.0; sets.len() * lags.len() * p * p];
     for (spans, sums) in sets.iter().zip(data.chunks_exact_mut(lags.len() * p * p)) {
-        add_products(centered, spans, lags, largest, threads, sums)?;
+        add_products(centered, spans, lags, largest, n_jobs, sums)?;
         for (sums, lag) in sums.chunks_exact_mut(p * p).zip(lags) {
             symmetrize(sums, p, 1.0 / products(spans, *lag) as f64);
         }
@@ -152,7 +152,11 @@ pub(super) fn lagged(
 }
 
 /// Fails if the matrices and the samples of one read do not fit into memory.
-fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<(), Error> {
+fn check_memory(
+    centered: &CenteredRecording<'_>,
+    lags: usize,
+    largest: usize,
+) -> Result<(), Error> {
     let (p, sets) = (centered.dimension(), centered.sets.len());
     let per_read = centered.samples().min(samples_per_read(centered, largest));
     let samples = Memory::of_numbers(&[2, p, per_read.saturating_add(largest)]);
@@ -163,19 +167,19 @@ fn check_memory(centered: &Centered<'_>, lags: usize, largest: usize) -> Result<
     )
 }
 
-/// Number of samples per read. It is at least four times the largest lag, since the samples up to
-/// that lag after the end are read twice.
-fn samples_per_read(centered: &Centered<'_>, largest: usize) -> usize {
+/// Returns the number of samples per read. It is at least four times the largest lag, since the
+/// samples up to that lag after the end are read twice.
+fn samples_per_read(centered: &CenteredRecording<'_>, largest: usize) -> usize {
     centered.samples_per_span().max(largest.saturating_mul(4))
 }
 
 /// Adds Σ_t x_{t+τ} x_tᵀ to the sums of each lag τ.
 pub(super) fn add_products(
-    centered: &Centered<'_>,
+    centered: &CenteredRecording<'_>,
     spans: &[Span],
     lags: &[usize],
     largest: usize,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
     sums: &mut [f64],
 ) -> Result<(), Error> {
     // Rows and samples of one product, whose factors fit into the caches.
@@ -196,7 +200,7 @@ pub(super) fn add_products(
             out[..row.len()].copy_from_slice(row);
         }
         let work = (p * p).saturating_mul(lags.len() * length);
-        let workers = Workers::for_work(threads, work);
+        let workers = Workers::for_work(n_jobs, work);
         // A row holds the products of one lagged channel with all channels.
         let mut jobs: Vec<(usize, &mut [f64])> = sums.chunks_mut(ROWS * p).enumerate().collect();
         workers.each(&mut jobs, |(job, sums)| {

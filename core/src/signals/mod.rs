@@ -73,7 +73,7 @@ pub use result::{SampleSink, SeparabilityMargin, SeparationResult, apply, remove
 pub use segments::{SegmentLength, Segments, Spans};
 pub use separation::{Contrast, Separation};
 
-/// The error of a setting that is not as expected.
+/// Returns the error of a setting that is not as expected.
 fn invalid(setting: Setting, expected: &'static str, value: impl ToString) -> Error {
     Error::setting(setting, Expected::Words(expected), value)
 }

@@ -67,7 +67,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The scale factors; None if all are 1. `powers` is called only if needed.
+    /// Returns the scale factors; None if all are 1. `powers` is called only if needed.
     pub(super) fn factors(
         &self,
         channels: usize,
@@ -150,7 +150,7 @@ impl FromStr for Shrinkage {
     }
 }
 
-/// The error of an invalid shrinkage.
+/// Returns the error of an invalid shrinkage.
 fn shrinkage_error(value: &str) -> Error {
     let names = &["auto", "ledoit-wolf", "oas"];
     let expected = Expected::OneOfOr(names, "a number between 0 and 1");
@@ -210,8 +210,9 @@ impl Shrinkage {
     }
 }
 
-/// The amount b² / d² of Ledoit & Wolf, where d² = ‖C − m I‖² / p is the squared distance of C from
-/// the target and b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) is the estimated sampling variance of C.
+/// Returns the amount b² / d² of Ledoit & Wolf, where d² = ‖C − m I‖² / p is the squared distance
+/// of C from the target and b² = Σ_t ‖x_t x_tᴴ − C‖² / (p n²) is the estimated sampling variance of
+/// C.
 fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> f64 {
     let p = p as f64;
     let squares: f64 = c.iter().map(|x| x.norm_sqr()).sum();
@@ -224,8 +225,8 @@ fn ledoit_wolf<T: Scalar>(c: &[T], p: usize, mean: f64, n: f64, fourth: f64) -> 
     }
 }
 
-/// The amount of oracle approximating shrinkage, (m₂ + m²) / ((n + 1)(m₂ − m²/p)), where m₂ is the
-/// mean of the squared entries. For complex Gaussian samples E‖C‖² = ‖Σ‖² + (tr Σ)²/n and
+/// Returns the amount of oracle approximating shrinkage, (m₂ + m²) / ((n + 1)(m₂ − m²/p)), where m₂
+/// is the mean of the squared entries. For complex Gaussian samples E‖C‖² = ‖Σ‖² + (tr Σ)²/n and
 /// E(tr C)² = (tr Σ)² + ‖Σ‖²/n, which leads to (m² − m₂/p) / ((n − 1/p)(m₂ − m²/p)).
 fn oas<T: Scalar>(c: &[T], p: f64, mean: f64, n: f64) -> f64 {
     let squares = c.iter().map(|x| x.norm_sqr()).sum::<f64>() / (p * p);

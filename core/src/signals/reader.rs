@@ -26,7 +26,7 @@ pub(super) struct Reader<'a> {
     pub center: bool,
 }
 
-/// Number of samples per read, about two megabytes.
+/// Returns the number of samples per read, about two megabytes.
 pub(super) fn samples_per_span(channels: usize) -> usize {
     ((1 << 18) / channels).clamp(256, 1 << 14)
 }
@@ -39,7 +39,7 @@ pub(super) struct Buffers {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of the channels as recorded.
+    /// Creates a reader of the channels as recorded.
     pub fn new(recording: &'a dyn Recording, center: bool) -> Self {
         Self {
             recording,
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         match &self.coordinates {
             Coordinates::Filtered(filters) => filters.rows(),
@@ -166,7 +166,7 @@ fn split(range: Range<usize>, longest: usize) -> impl Iterator<Item = Range<usiz
     starts.map(move |start| start..range.end.min(start + longest))
 }
 
-/// The spans of a piece, split to the number of samples per read.
+/// Returns the spans of a piece, split to the number of samples per read.
 fn spans_of(piece: &Spans, channels: usize) -> Vec<Range<usize>> {
     let longest = samples_per_span(channels);
     let parts = piece.iter().flat_map(|span| split(span.clone(), longest));
@@ -245,13 +245,14 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span extended by at most `count` samples, without crossing a gap.
+    /// Returns the span extended by at most `count` samples, without crossing a gap.
     pub fn extended(&self, count: usize) -> Self {
         let end = self.end.min(self.samples.end.saturating_add(count));
         self.with(self.samples.start..end)
     }
 
-    /// Number of products x_{t+lag} x_t without a gap between the samples, for t in the span.
+    /// Returns the number of products x_{t+lag} x_t without a gap between the samples, for t in the
+    /// span.
     pub fn products(&self, lag: usize) -> usize {
         self.extended(lag).samples.len().saturating_sub(lag)
     }
@@ -274,14 +275,14 @@ pub(super) fn parts<'b>(
     })
 }
 
-/// Total number of samples of spans.
+/// Returns the total number of samples of spans.
 pub(super) fn count_samples<'b>(spans: impl IntoIterator<Item = &'b Span>) -> usize {
     spans.into_iter().map(|span| span.samples.len()).sum()
 }
 
-/// A recording whose pieces are centered by their means, and can be read in any order.
-pub(super) struct Centered<'a> {
-    /// The reader. Its coordinates may be changed, since `means` refers to channels.
+/// Recording from whose pieces the means are subtracted. They can be read in any order.
+pub(super) struct CenteredRecording<'a> {
+    /// Reader. Its coordinates may be changed, because `means` refers to channels.
     pub reader: Reader<'a>,
     /// The spans of each set of pieces.
     pub sets: Vec<Vec<Span>>,
@@ -289,7 +290,7 @@ pub(super) struct Centered<'a> {
     means: Vec<Vec<f64>>,
 }
 
-impl<'a> Centered<'a> {
+impl<'a> CenteredRecording<'a> {
     /// Computes the means of all pieces.
     pub fn new(reader: Reader<'a>, sets: &[Vec<Spans>]) -> Result<Self, Error> {
         let channels = reader.recording.channels();
@@ -320,12 +321,12 @@ impl<'a> Centered<'a> {
         })
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dimension(&self) -> usize {
         self.reader.dimension()
     }
 
-    /// Total number of samples of all sets.
+    /// Returns the total number of samples of all sets.
     pub fn samples(&self) -> usize {
         count_samples(self.sets.iter().flatten())
     }
@@ -335,12 +336,12 @@ impl<'a> Centered<'a> {
         self.sets.iter().map(|set| blocks(set, count)).collect()
     }
 
-    /// Number of samples per read.
+    /// Returns the number of samples per read.
     pub fn samples_per_span(&self) -> usize {
         samples_per_span(self.reader.recording.channels())
     }
 
-    /// All spans, split to the number of samples per read.
+    /// Returns all spans, split to the number of samples per read.
     fn parts(&self) -> impl Iterator<Item = Span> {
         parts(self.sets.iter().flatten(), self.samples_per_span())
     }
@@ -351,10 +352,10 @@ impl<'a> Centered<'a> {
         self.reader.read_span(&span.samples, means, buffers)
     }
 
-    /// Σ x_t x_tᵀ over all sets, divided by the number of samples.
-    pub fn covariance(&self, threads: Option<usize>) -> Result<Matrix, Error> {
+    /// Returns the covariance Σ x_t x_tᵀ over all sets, divided by the number of samples.
+    pub fn covariance(&self, n_jobs: Option<usize>) -> Result<Matrix, Error> {
         let (p, samples) = (self.dimension(), self.samples());
-        let workers = Workers::for_work(threads, samples.saturating_mul(p * p / 2));
+        let workers = Workers::for_work(n_jobs, samples.saturating_mul(p * p / 2));
         let parts: Vec<Span> = self.parts().collect();
         sum_symmetric(&parts, p, &workers, |part, buffers, sum| {
             let (x, length) = (self.read(part, buffers)?, part.samples.len());
@@ -363,7 +364,7 @@ impl<'a> Centered<'a> {
         })
     }
 
-    /// The diagonal of the covariance.
+    /// Returns the diagonal of the covariance.
     pub fn powers(&self) -> Result<Vec<f64>, Error> {
         let mut powers = vec![0.0; self.dimension()];
         let (mut buffers, factor) = (Buffers::default(), 1.0 / self.samples() as f64);

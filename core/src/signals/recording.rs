@@ -40,10 +40,10 @@ use crate::{Error, linalg};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Recording: Sync {
-    /// The number of channels.
+    /// Returns the number of channels.
     fn channels(&self) -> usize;
 
-    /// The number of samples of each channel.
+    /// Returns the number of samples of each channel.
     fn samples(&self) -> usize;
 
     /// Reads a span of samples of all channels into `out`, one channel after the other.
@@ -90,7 +90,7 @@ pub struct RecordingView<'a> {
 }
 
 impl<'a> RecordingView<'a> {
-    /// A recording whose channels are stored one after the other.
+    /// Creates a recording whose channels are stored one after the other.
     ///
     /// # Errors
     /// If there are no channels or samples, or the length of `data` differs from their product.
@@ -102,7 +102,7 @@ impl<'a> RecordingView<'a> {
         Ok(view)
     }
 
-    /// A recording whose sample t of channel c is `data[c * strides.0 + t * strides.1]`.
+    /// Creates a recording whose sample t of channel c is `data[c * strides.0 + t * strides.1]`.
     ///
     /// # Errors
     /// If there are no channels or samples, or the last sample is beyond the end of `data`.
@@ -233,13 +233,13 @@ impl<'a> Epochs<'a> {
         })
     }
 
-    /// The number of epochs.
+    /// Returns the number of epochs.
     #[allow(clippy::len_without_is_empty)] // there is at least one epoch
     pub fn len(&self) -> usize {
         self.shape[0]
     }
 
-    /// The number of samples of each epoch.
+    /// Returns the number of samples of each epoch.
     pub fn epoch_samples(&self) -> usize {
         self.shape[2]
     }
@@ -293,7 +293,7 @@ impl Recording for Epochs<'_> {
     }
 }
 
-/// The error of data whose length does not match the shape.
+/// Returns the error of data whose length does not match the shape.
 fn length(shape: &[usize], actual: usize) -> Error {
     Error::Length {
         shape: shape.to_vec(),
@@ -302,7 +302,7 @@ fn length(shape: &[usize], actual: usize) -> Error {
     }
 }
 
-/// The number of entries of an array of this shape, or `usize::MAX` on overflow.
+/// Returns the number of entries of an array of this shape, or `usize::MAX` on overflow.
 fn numbers(shape: &[usize]) -> usize {
     shape.iter().copied().fold(1, usize::saturating_mul)
 }

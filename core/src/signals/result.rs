@@ -79,22 +79,22 @@ pub struct SeparationResult {
 }
 
 impl SeparationResult {
-    /// The filters B, components x channels, one filter per row.
+    /// Returns the filters B, components x channels, one filter per row.
     pub fn filters(&self) -> &Matrix {
         &self.diagonalization.b
     }
 
-    /// The patterns A, channels x components, one pattern per column.
+    /// Returns the patterns A, channels x components, one pattern per column.
     pub fn patterns(&self) -> &Matrix {
         &self.diagonalization.a
     }
 
-    /// Number of sources.
+    /// Returns the number of sources.
     pub fn n_components(&self) -> usize {
         self.filters().rows()
     }
 
-    /// Number of channels.
+    /// Returns the number of channels.
     pub fn n_channels(&self) -> usize {
         self.filters().columns()
     }
@@ -109,8 +109,8 @@ impl SeparationResult {
         })
     }
 
-    /// Like [`SeparationResult::sources`], span by span and in order. The sink receives the index
-    /// of the first sample of a span, and its sources as components x samples.
+    /// Computes the sources B x of a recording span by span, in order. The sink receives the index
+    /// of the first sample of each span, and its sources as components x samples.
     ///
     /// # Errors
     /// The errors of [`SeparationResult::sources`] and of the sink.
@@ -133,7 +133,8 @@ impl SeparationResult {
         })
     }
 
-    /// Like [`SeparationResult::remove`], span by span.
+    /// Removes the excluded sources from a recording span by span, in order. The sink receives the
+    /// index of the first sample of each span, and the cleaned channels x samples.
     ///
     /// # Errors
     /// The errors of [`SeparationResult::remove`] and of the sink.

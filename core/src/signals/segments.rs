@@ -18,7 +18,7 @@ pub type Spans = Vec<Range<usize>>;
 /// ```
 /// use codiag::signals::{SegmentLength, Segments};
 /// let third = |length| {
-///     let segments = Segments::default().length(length).pieces(100, 4)?;
+///     let segments = Segments::default().length(length).spans(100, 4)?;
 ///     Ok::<_, codiag::Error>(segments[2].clone())
 /// };
 /// assert_eq!(third(SegmentLength::Count(4))?, [50..75]);
@@ -62,9 +62,9 @@ impl FromStr for SegmentLength {
     }
 }
 
-/// The error of an invalid length of segments.
+/// Returns the error of an invalid length of segments.
 fn length_error(value: &str) -> Error {
-    let expected = "a whole number of samples, or a time such as \"0.25s\" or \"250ms\"";
+    let expected = "an integer number of samples, or a time such as \"0.25s\" or \"250ms\"";
     invalid(Setting::SegmentLength, expected, value)
 }
 
@@ -74,15 +74,15 @@ fn length_error(value: &str) -> Error {
 /// use codiag::signals::{SegmentLength, Segments};
 ///
 /// let halves = Segments::default().length(SegmentLength::Count(2));
-/// assert_eq!(halves.pieces(100, 4)?, [vec![0..50], vec![50..100]]);
+/// assert_eq!(halves.spans(100, 4)?, [vec![0..50], vec![50..100]]);
 ///
 /// // Bad spans are removed first. The remaining samples are divided like one recording.
 /// let without_bad = halves.bad_spans(vec![40..60]);
-/// assert_eq!(without_bad.pieces(100, 4)?, [vec![0..40], vec![60..100]]);
+/// assert_eq!(without_bad.spans(100, 4)?, [vec![0..40], vec![60..100]]);
 ///
 /// // The default length is 0.25 s, if that is long enough for the matrices.
 /// let minute = Segments::default().sfreq(600.0);
-/// assert_eq!(minute.pieces(36_000, 40)?.len(), 240);
+/// assert_eq!(minute.spans(36_000, 40)?.len(), 240);
 /// # Ok::<(), codiag::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -135,12 +135,12 @@ impl Segments {
             .clamp(1, samples.max(1))
     }
 
-    /// The samples of every segment. The number of components is used for [`SegmentLength::Auto`]
-    /// only.
+    /// Returns the spans of samples of every segment. The number of components is used only for
+    /// [`SegmentLength::Auto`].
     ///
     /// # Errors
     /// If a field is out of its range, or there are too few samples for one segment.
-    pub fn pieces(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
+    pub fn spans(&self, samples: usize, components: usize) -> Result<Vec<Spans>, Error> {
         if !(0.0..1.0).contains(&self.overlap) {
             let expected = Expected::Below(0.0, 1.0);
             return Err(Error::setting(Setting::Overlap, expected, self.overlap));
@@ -175,7 +175,7 @@ impl Segments {
         Ok(pieces.collect())
     }
 
-    /// The length of `count` segments of equal length, and their first samples.
+    /// Returns the length of `count` segments of equal length, and their first samples.
     fn evenly(&self, count: usize, total: usize) -> Result<(usize, Vec<usize>), Error> {
         if count == 0 {
             let expected = Expected::AtLeast(1);
@@ -193,7 +193,8 @@ impl Segments {
         Ok((length, starts))
     }
 
-    /// The length of consecutive segments, and their first samples. Errors show the length as
+    /// Returns the length of consecutive segments, and their first samples. Errors show the length
+    /// as
     /// `shown`.
     fn consecutive(
         &self,
@@ -203,7 +204,7 @@ impl Segments {
     ) -> Result<(usize, Vec<usize>), Error> {
         if length == 0 || length > total {
             let value = format!("{shown} for {total} samples");
-            let expected = "at least 1 sample and at most as many as there are";
+            let expected = "at least 1 sample and at most the number of usable samples";
             return Err(invalid(Setting::SegmentLength, expected, value));
         }
         let starts = (0..=total - length).step_by(step(length, self.overlap));
@@ -211,12 +212,13 @@ impl Segments {
     }
 }
 
-/// Number of samples from the start of a segment or window to the start of the next one.
+/// Returns the number of samples from the start of a segment or window to the start of the next
+/// one.
 pub(super) fn step(length: usize, overlap: f64) -> usize {
     ((length as f64 * (1.0 - overlap)).round() as usize).max(1)
 }
 
-/// The spans between the bad spans.
+/// Returns the spans between the bad spans.
 pub(super) fn usable_spans(
     samples: usize,
     bad_spans: &[Range<usize>],
@@ -253,7 +255,7 @@ pub(super) fn usable_spans(
     Ok(usable)
 }
 
-/// The samples of a range of indices that count usable samples only.
+/// Returns the samples of a range of indices that count usable samples only.
 fn locate(usable: &[Range<usize>], range: Range<usize>) -> Spans {
     let mut piece = Vec::new();
     let mut before = 0;

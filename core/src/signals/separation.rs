@@ -148,8 +148,8 @@ impl Separation {
         self.fit_with(recording, &mut no_observer)
     }
 
-    /// Like [`Separation::fit`], with an observer that is called after each iteration of the solver
-    /// and may stop it.
+    /// Separates a recording with an observer that is called after each iteration of the solver and
+    /// may stop it; see [`Separation::fit`].
     ///
     /// # Errors
     /// The errors of [`Separation::fit`].
@@ -165,12 +165,12 @@ impl Separation {
             }
             Contrast::Bands(bands) => {
                 let max_components = self.n_components.at_most(recording.channels());
-                let pieces = bands.pieces(recording.samples(), max_components)?;
+                let pieces = bands.spans(recording.samples(), max_components)?;
                 self.fit_cospectra(recording, bands, pieces, observer)
             }
             Contrast::Lags(lags) => {
                 let max_components = self.n_components.at_most(recording.channels());
-                let pieces = lags.segments.pieces(recording.samples(), max_components)?;
+                let pieces = lags.segments.spans(recording.samples(), max_components)?;
                 self.fit_whitened(recording, &one_matrix_per_piece(pieces), observer)
             }
             Contrast::Cumulants { bad_spans } => {

@@ -36,8 +36,8 @@ impl Simulation {
         }
     }
 
-    /// The signal-to-interference ratio in decibels of each source in B x: the ratio of its power
-    /// to the power of all other sources, in the row of B A where this ratio is largest.
+    /// Returns the signal-to-interference ratio in decibels of each source in B x: the ratio of its
+    /// power to the power of all other sources, in the row of B A where this ratio is largest.
     pub fn interference_ratios(&self, b: &Matrix) -> Vec<f64> {
         let gain = linalg::product(b, &self.mixing);
         let k = self.sources.rows();

@@ -30,10 +30,10 @@ use state::{InitialPoint, Iteration, Outcome, State, Step};
 /// does not decide which one is returned.
 pub(crate) const LOSS_ROUNDING: f64 = 1e-12;
 
-/// The result, and the outcomes of the other starts: loss and B in the coordinates of the set.
+/// Best result, and the loss and B (in the coordinates of the set) of every other start.
 pub(crate) type Results<T> = (Diagonalization<T>, Vec<(f64, Matrix<T>)>);
 
-/// Solves from all starting points and returns the best result, and the outcomes of the others.
+/// Solves from all starting points. Returns the best result, and the losses and B of the others.
 pub(crate) fn solve_starts<T: Scalar>(
     backend: &mut dyn Backend<T>,
     settings: &Settings,
@@ -113,10 +113,10 @@ fn solve<T: Scalar>(
     initial: InitialPoint<T>,
     progress: &mut Progress<'_, T>,
 ) -> Result<Outcome<T>, Error> {
-    let mut method = create_stepper(backend, settings);
-    let joint = method.wants_joint_hessian();
+    let mut stepper = create_stepper(backend, settings);
+    let joint = stepper.wants_joint_hessian();
     let (mut state, step) = State::begin(backend, settings, initial, joint, progress)?;
-    let status = match iterate(&mut state, &mut *method, step) {
+    let status = match iterate(&mut state, &mut *stepper, step) {
         // The solve was interrupted within a data pass; the last point is still valid.
         Err(Error::Interrupted) if !state.history.is_empty() => Status::Interrupted,
         status => status?,
@@ -127,7 +127,7 @@ fn solve<T: Scalar>(
 /// Runs iterations until the solve ends. All methods use this loop.
 fn iterate<T: Scalar>(
     state: &mut State<'_, '_, T>,
-    method: &mut dyn Stepper<T>,
+    stepper: &mut dyn Stepper<T>,
     mut step: Option<Step>,
 ) -> Result<Status, Error> {
     loop {
@@ -137,7 +137,7 @@ fn iterate<T: Scalar>(
                 return Ok(status);
             }
         }
-        step = match method.step(state)? {
+        step = match stepper.step(state)? {
             Iteration::Moved(step) => Some(step),
             Iteration::Stalled => return Ok(state.final_status(Status::Stalled)),
             Iteration::Ended(status) => return Ok(status),

@@ -13,7 +13,7 @@ use crate::tuning::TUNING;
 
 /// Maximum number of evaluations that verify convergence if rounding errors may exceed the
 /// tolerance.
-const MAX_CONFIRMATIONS: usize = 3;
+const MAX_VERIFICATIONS: usize = 3;
 
 impl<T: Scalar> State<'_, '_, T> {
     /// Recomputes the transformed matrices if their rounding errors are too large, and verifies
@@ -59,11 +59,11 @@ impl<T: Scalar> State<'_, '_, T> {
         if !may_be_wrong {
             if !self.point.is_recomputed && self.mean_has_drifted(negligible)? {
                 self.recompute()?;
-                self.count_failed_confirmation();
+                self.count_failed_verification();
             }
             return Ok(());
         }
-        for trial in 0..MAX_CONFIRMATIONS {
+        for trial in 0..MAX_VERIFICATIONS {
             let before = self.point.statistics.clone();
             if self.point.is_recomputed {
                 self.perturb_b(trial);
@@ -80,13 +80,13 @@ impl<T: Scalar> State<'_, '_, T> {
                 break;
             }
         }
-        self.count_failed_confirmation();
+        self.count_failed_verification();
         Ok(())
     }
 
-    fn count_failed_confirmation(&mut self) {
+    fn count_failed_verification(&mut self) {
         if self.gradient_norm() > self.settings.tol {
-            self.failed_confirmations += 1;
+            self.failed_verifications += 1;
         }
     }
 

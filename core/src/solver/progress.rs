@@ -35,7 +35,7 @@ pub(super) struct Progress<'o, T> {
 
 /// State that solves from several starts share.
 #[derive(Clone, Debug)]
-pub(super) struct Shared<T> {
+pub(super) struct SharedProgress<T> {
     stage: Stage,
     final_tolerance: f64,
     best_so_far: Option<BestSoFar>,
@@ -43,7 +43,7 @@ pub(super) struct Shared<T> {
     frame: Option<Matrix<T>>,
 }
 
-impl<T: Scalar> Shared<T> {
+impl<T: Scalar> SharedProgress<T> {
     /// Returns the progress of one of the starts, with its own observer.
     pub fn for_start<'b>(
         &self,
@@ -99,8 +99,8 @@ impl<'o, T: Scalar> Progress<'o, T> {
     }
 
     /// Returns the state that starts solved in parallel share.
-    pub fn shared(&self) -> Shared<T> {
-        Shared {
+    pub fn shared(&self) -> SharedProgress<T> {
+        SharedProgress {
             stage: self.stage,
             final_tolerance: self.final_tolerance,
             best_so_far: self.best_so_far,
@@ -121,7 +121,7 @@ impl<'o, T: Scalar> Progress<'o, T> {
     }
 
     /// Passes a point to the observer, with B transformed to act on the channels of the input.
-    pub fn show(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
+    pub fn report(&mut self, record: &Record, b: &Matrix<T>) -> ControlFlow<()> {
         match &self.frame {
             Some(frame) => self.observer.observe(record, &linalg::product(b, frame)),
             None => self.observer.observe(record, b),

@@ -126,9 +126,12 @@ pub(super) fn in_single_precision<T: Scalar>(
     state: &mut State<'_, '_, T>,
 ) -> Result<Option<Outcome<T>>, Error> {
     let settings = state.settings;
-    let tolerance = TUNING.single_tolerance.max(settings.tol);
+    let tolerance = TUNING.single_precision_tolerance.max(settings.tol);
     let newton = settings.method == Method::Newton;
-    if !newton || state.is_single() || state.gradient_norm() <= TUNING.single_above.max(tolerance) {
+    if !newton
+        || state.is_single()
+        || state.gradient_norm() <= TUNING.single_precision_above.max(tolerance)
+    {
         return Ok(None);
     }
     let (b, history, passes) = (state.point.b.clone(), state.history.clone(), state.passes());

@@ -11,7 +11,7 @@ use crate::report::{Record, Stage, Status, StepKind};
 use crate::settings::Settings;
 use crate::tuning::TUNING;
 
-/// The point at which a solve begins.
+/// Point at which a solve begins, with the history that led to it.
 pub(super) struct InitialPoint<T> {
     pub b: Matrix<T>,
     /// Work so far, in data passes.
@@ -56,7 +56,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// No step: the point is the starting point.
+    /// Step of the first record: the point is the starting point.
     pub const START: Self = Self::new(StepKind::Init, 0.0);
 
     pub const fn new(kind: StepKind, length: f64) -> Self {
@@ -93,7 +93,7 @@ impl<T> Outcome<T> {
         self.history.last().map_or(f64::INFINITY, |r| r.loss)
     }
 
-    /// Whether its loss is lower than that of another outcome, by more than rounding.
+    /// Whether the loss is lower than that of another outcome by more than rounding.
     pub fn is_lower(&self, other: &Self) -> bool {
         self.loss() < other.loss() - super::LOSS_ROUNDING * (1.0 + other.loss().abs())
     }
@@ -115,12 +115,13 @@ pub(super) struct State<'a, 'o, T: Scalar> {
     pub unevaluated: Option<(Matrix<T>, Option<Step>)>,
     progress: &'a mut Progress<'o, T>,
     passes: f64,
-    /// The point of smallest gradient norm since changes of the loss fell below rounding.
+    /// Smallest gradient norm since changes of the loss fell below rounding, and its B.
     best: Option<(f64, Matrix<T>)>,
-    /// Number of iterations since then without a decrease of the gradient norm.
+    /// Number of iterations without a decrease of the gradient norm since changes of the loss fell
+    /// below rounding.
     stalled: usize,
     /// Number of times that a recomputed gradient norm exceeded the tolerance.
-    pub(super) failed_confirmations: usize,
+    pub(super) failed_verifications: usize,
     /// The measured rounding error of the gradient; zero if it was not measured or is negligible.
     pub(super) gradient_rounding: f64,
     /// Number of consecutive points at which components of a fit cancel each other.
@@ -169,7 +170,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
             passes: 1.0 + passes,
             best: None,
             stalled: 0,
-            failed_confirmations: 0,
+            failed_verifications: 0,
             gradient_rounding: 0.0,
             canceled: 0,
             is_stopped: false,
@@ -237,7 +238,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         // The observer does not see the last point of a stage in single precision, which is
         // recorded again in double precision.
         if !self.is_stopped && (status.is_none() || self.progress.stage != Stage::Single) {
-            self.is_stopped = self.show().is_break();
+            self.is_stopped = self.report().is_break();
             status = self.status();
         }
         status.map(|status| self.final_status(status))
@@ -248,9 +249,9 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         self.is_stopped = true;
     }
 
-    fn show(&mut self) -> std::ops::ControlFlow<()> {
+    fn report(&mut self) -> std::ops::ControlFlow<()> {
         let record = self.history.last().expect("a point is recorded first");
-        self.progress.show(record, &self.point.b)
+        self.progress.report(record, &self.point.b)
     }
 
     /// Returns the predicted decrease ½ ⟨G, H̃⁻¹ G⟩ of the quasi-Newton model, which does not
@@ -283,7 +284,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         } else if self.is_stopped {
             Some(Status::Interrupted)
         } else if self.progress.cannot_improve(last)
-            || self.stalled.max(self.failed_confirmations) >= patience
+            || self.stalled.max(self.failed_verifications) >= patience
             || (is_single && self.errors_have_grown())
         {
             Some(Status::Stalled)
@@ -325,7 +326,7 @@ impl<'a, 'o, T: Scalar> State<'a, 'o, T> {
         let likelihood = self.backend.summary().criterion == Criterion::Likelihood;
         likelihood
             && !self.settings.orthogonal
-            && self.point.error_variance() > TUNING.single_max_error_variance
+            && self.point.error_variance() > TUNING.single_precision_max_error_variance
     }
 
     /// Moves to another point, at which the loss has changed by `change`. If the change is at most

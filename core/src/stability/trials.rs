@@ -93,7 +93,7 @@ pub fn resample<T: Scalar>(
     let p = set.dimension();
     let work = draws.len() * set.len() * p * p * p;
     let each = needs::of_blocks::<T>(set.len(), p).plus(needs::of_solve::<T>(set.len(), p));
-    solve_all(draws.len(), work, each, set.threads(), &solve, observer)
+    solve_all(draws.len(), work, each, set.n_jobs(), &solve, observer)
 }
 
 /// Returns the settings of a trial that starts from `b`.
@@ -114,11 +114,11 @@ pub(crate) fn solve_all<T: Scalar>(
     count: usize,
     work: usize,
     each: Memory,
-    threads: Option<usize>,
+    n_jobs: Option<usize>,
     solve: &TrialSolver<'_, T>,
     observer: &mut dyn Observer<T>,
 ) -> Result<Vec<Resample<T>>, Error> {
-    let threads = Workers::for_work(threads, work).count();
+    let threads = Workers::for_work(n_jobs, work).count();
     let threads = count_that_fits(threads, each);
     let clock = Instant::now();
     let sample_record = |k: usize, record: &Record| Record {

@@ -56,9 +56,9 @@ fn empty_sets_and_wrong_lengths_are_errors() {
 #[test]
 fn non_finite_entries_are_located() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let mut made = Synthetic::new(100, 4, 0.1, 0);
-        made.data[73 * 16 + 2 * 4 + 3] = bad;
-        let error = made.set().unwrap_err();
+        let mut generated = Synthetic::new(100, 4, 0.1, 0);
+        generated.data[73 * 16 + 2 * 4 + 3] = bad;
+        let error = generated.set().unwrap_err();
         let Error::NotFinite {
             matrix,
             row,
@@ -76,12 +76,12 @@ fn non_finite_entries_are_located() {
 
 #[test]
 fn asymmetry_is_relative_to_the_largest_entry() {
-    let mut made = Synthetic::new(20, 4, 0.1, 0);
-    let matrix = &mut made.data[5 * 16..6 * 16];
+    let mut generated = Synthetic::new(20, 4, 0.1, 0);
+    let matrix = &mut generated.data[5 * 16..6 * 16];
     let largest = matrix.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
     let before = matrix[1];
     matrix[1] = before + 1e-6 * largest;
-    let error = made.set().unwrap_err();
+    let error = generated.set().unwrap_err();
     let Error::Asymmetric {
         matrix,
         row,
@@ -95,16 +95,16 @@ fn asymmetry_is_relative_to_the_largest_entry() {
     assert_eq!((matrix, row, column), (5, 1, 0));
     assert!((asymmetry - 1e-6).abs() < 1e-8);
     // Asymmetry by rounding is removed.
-    made.data[5 * 16 + 1] = before + 1e-10 * largest;
-    let set = made.set().unwrap();
+    generated.data[5 * 16 + 1] = before + 1e-10 * largest;
+    let set = generated.set().unwrap();
     assert_eq!(set.matrix(5)[(0, 1)], set.matrix(5)[(1, 0)]);
 }
 
 #[test]
 fn singular_and_indefinite_matrices_are_reported_with_a_remedy() {
-    let mut made = Synthetic::new(20, 3, 0.3, 0);
-    made.data[7 * 9..8 * 9].copy_from_slice(&[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    let error = made.set().unwrap_err();
+    let mut generated = Synthetic::new(20, 3, 0.3, 0);
+    generated.data[7 * 9..8 * 9].copy_from_slice(&[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    let error = generated.set().unwrap_err();
     let Error::NotPositiveDefinite {
         matrix,
         eigenvalue,
@@ -117,8 +117,9 @@ fn singular_and_indefinite_matrices_are_reported_with_a_remedy() {
     assert_eq!((matrix, remedy), (Some(7), Remedy::None));
     assert!((eigenvalue + 1.0).abs() < 1e-12);
     for (smallest, shrinkage) in [(0.0, 1e-3), (-1e-4, 1e-3), (-2e-3, 1e-2), (-0.03, 0.1)] {
-        made.data[7 * 9..8 * 9].copy_from_slice(Matrix::diagonal(&[1.0, smallest, 1.0]).as_slice());
-        let error = made.set().unwrap_err();
+        generated.data[7 * 9..8 * 9]
+            .copy_from_slice(Matrix::diagonal(&[1.0, smallest, 1.0]).as_slice());
+        let error = generated.set().unwrap_err();
         assert!(
             error.to_string().contains("SetOptions::shrinkage"),
             "{error}"
@@ -128,7 +129,7 @@ fn singular_and_indefinite_matrices_are_reported_with_a_remedy() {
         };
         assert_eq!(remedy, Remedy::Shrink { shrinkage });
         let shrunk = options(|o| o.shrinkage = shrinkage);
-        assert!(MatrixSet::with_options(&made.data, 20, 3, &shrunk).is_ok());
+        assert!(MatrixSet::with_options(&generated.data, 20, 3, &shrunk).is_ok());
     }
 
     // All matrices have rank 1 in two channels.
@@ -160,8 +161,8 @@ fn singular_and_indefinite_matrices_are_reported_with_a_remedy() {
 
 #[test]
 fn weights_ranks_and_shrinkage_are_checked() {
-    let made = Synthetic::new(4, 3, 0.3, 0);
-    let error = |o: SetOptions| MatrixSet::with_options(&made.data, 4, 3, &o).unwrap_err();
+    let generated = Synthetic::new(4, 3, 0.3, 0);
+    let error = |o: SetOptions| MatrixSet::with_options(&generated.data, 4, 3, &o).unwrap_err();
     let weights = |w: Vec<f64>| error(options(|o| o.weights = Some(w)));
     assert_eq!(
         weights(vec![1.0; 3]),
@@ -254,8 +255,8 @@ fn starting_points_are_checked() {
         for start in [start, all] {
             for criterion in [Criterion::Likelihood, Criterion::LeastSquares] {
                 let options = SetOptions::default().criterion(criterion);
-                let made = Synthetic::new(8, 3, 0.3, 0);
-                let set = MatrixSet::with_options(&made.data, 8, 3, &options).unwrap();
+                let generated = Synthetic::new(8, 3, 0.3, 0);
+                let set = MatrixSet::with_options(&generated.data, 8, 3, &options).unwrap();
                 let solved = diagonalize(&set, &Settings::default().init(start.clone())).unwrap();
                 assert!(solved.loss.is_finite() && solved.b.is_finite());
             }
@@ -267,9 +268,9 @@ fn starting_points_are_checked() {
 fn energy_fractions_are_not_negative() {
     for criterion in [Criterion::Frobenius, Criterion::LeastSquares] {
         for seed in 0..20 {
-            let made = Synthetic::new(1, 6, 0.3, seed);
+            let generated = Synthetic::new(1, 6, 0.3, seed);
             let options = SetOptions::default().criterion(criterion);
-            let set = MatrixSet::with_options(&made.data, 1, 6, &options).unwrap();
+            let set = MatrixSet::with_options(&generated.data, 1, 6, &options).unwrap();
             let solved = diagonalize(&set, &Settings::default()).unwrap();
             assert!(solved.loss >= 0.0, "{}", solved.loss);
             assert!(solved.history.iter().all(|record| record.loss >= 0.0));
@@ -320,15 +321,15 @@ fn settings_are_checked() {
 #[test]
 fn matrices_out_of_range_are_errors() {
     for scale in [1e-320, 1e-290, 1e290, 1e305] {
-        let mut made = Synthetic::new(4, 3, 0.3, 0);
-        made.data.iter_mut().for_each(|x| *x *= scale);
-        let error = made.set().unwrap_err();
+        let mut generated = Synthetic::new(4, 3, 0.3, 0);
+        generated.data.iter_mut().for_each(|x| *x *= scale);
+        let error = generated.set().unwrap_err();
         assert!(matches!(error, Error::Range { .. }), "{scale:e}: {error}");
     }
     for scale in [1e-200, 1e200] {
-        let mut made = Synthetic::new(4, 3, 0.3, 0);
-        made.data.iter_mut().for_each(|x| *x *= scale);
-        let result = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+        let mut generated = Synthetic::new(4, 3, 0.3, 0);
+        generated.data.iter_mut().for_each(|x| *x *= scale);
+        let result = diagonalize(&generated.set().unwrap(), &Settings::default()).unwrap();
         assert!(result.status.is_converged());
     }
 }
@@ -336,10 +337,10 @@ fn matrices_out_of_range_are_errors() {
 #[test]
 fn energies_out_of_range_are_errors() {
     let scaled = |criterion: Criterion, scale: f64| {
-        let mut made = Synthetic::new(6, 4, 0.3, 0);
-        made.data.iter_mut().for_each(|x| *x *= scale);
+        let mut generated = Synthetic::new(6, 4, 0.3, 0);
+        generated.data.iter_mut().for_each(|x| *x *= scale);
         let options = SetOptions::default().criterion(criterion);
-        MatrixSet::with_options(&made.data, 6, 4, &options)
+        MatrixSet::with_options(&generated.data, 6, 4, &options)
     };
     for criterion in Criterion::for_any_symmetric() {
         for scale in [1e-100, 1e-75, 1e75, 1e100] {
@@ -392,22 +393,24 @@ fn negative_eigenvalue_is_an_error_for_any_rank() {
 
 #[test]
 fn asymmetry_of_single_precision_is_removed_by_symmetrize() {
-    let mut made = Synthetic::new(5, 3, 0.3, 0);
-    made.data[9 + 1] *= 1.0 + 4e-8;
-    let largest = made.data[9..18].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    made.data[9 + 1] += 4e-8 * largest;
+    let mut generated = Synthetic::new(5, 3, 0.3, 0);
+    generated.data[9 + 1] *= 1.0 + 4e-8;
+    let largest = generated.data[9..18]
+        .iter()
+        .fold(0.0_f64, |m, x| m.max(x.abs()));
+    generated.data[9 + 1] += 4e-8 * largest;
     assert!(matches!(
-        made.set().unwrap_err(),
+        generated.set().unwrap_err(),
         Error::Asymmetric { matrix: 1, .. }
     ));
     let symmetrize = options(|o| o.symmetrize = true);
-    let set = MatrixSet::with_options(&made.data, 5, 3, &symmetrize).unwrap();
-    let mean = 0.5 * (made.data[9 + 1] + made.data[9 + 3]);
+    let set = MatrixSet::with_options(&generated.data, 5, 3, &symmetrize).unwrap();
+    let mean = 0.5 * (generated.data[9 + 1] + generated.data[9 + 3]);
     assert_eq!(set.matrix(1)[(0, 1)], mean);
     // Entries that are not finite are not reported as an asymmetry.
-    made.data[9 + 1] = f64::INFINITY;
+    generated.data[9 + 1] = f64::INFINITY;
     assert!(matches!(
-        MatrixSet::with_options(&made.data, 5, 3, &symmetrize),
+        MatrixSet::with_options(&generated.data, 5, 3, &symmetrize),
         Err(Error::NotFinite { matrix: 1, .. })
     ));
 }

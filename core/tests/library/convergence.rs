@@ -23,9 +23,9 @@ fn gradients(result: &Diagonalization) -> Vec<f64> {
 fn exact_sets_recover_the_mixing() {
     for &method in Criterion::Likelihood.methods() {
         for seed in 0..3 {
-            let made = Synthetic::new(60, 12, 0.0, seed);
-            let result = solve(&made.set().unwrap(), with(method, 1e-12));
-            let distance = amari_distance(&result.b, &made.mixing);
+            let generated = Synthetic::new(60, 12, 0.0, seed);
+            let result = solve(&generated.set().unwrap(), with(method, 1e-12));
+            let distance = amari_distance(&result.b, &generated.mixing);
             assert!(distance < 1e-10, "{method:?} seed {seed}: {distance:e}");
             assert!(result.loss.abs() < 1e-11);
         }

@@ -116,8 +116,8 @@ fn with_options() -> Vec<(Error, [&'static str; LANGUAGES])> {
         (
             not_definite(Remedy::Shrink { shrinkage: 1e-3 }),
             [
-                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out (was it computed \
-                 from too few samples?)",
+                "regularize the set with SetOptions::shrinkage(1e-3), or leave this matrix out; it may have been \
+                 computed from too few samples",
                 "with --shrinkage 1e-3,",
                 "with shrinkage=1e-3,",
                 "with shrinkage = 1e-3,",
@@ -545,7 +545,7 @@ fn without_options() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::Constant,
-            "the recording has zero variance: every channel is constant",
+            "the recording has zero variance: every channel is constant; check how it was read",
         ),
         (
             Error::Channels {
@@ -594,7 +594,10 @@ fn without_options() -> Vec<(Error, &'static str)> {
         ),
         (Error::InvalidRequest, "different versions of codiag"),
         (Error::external("the disk is gone"), "the disk is gone"),
-        (Error::Interrupted, "interrupted before there was a result"),
+        (
+            Error::Interrupted,
+            "interrupted before the first iterate was available",
+        ),
     ]
 }
 

@@ -18,25 +18,25 @@ fn well_conditioned(n: usize, p: usize) -> Vec<f64> {
 
 /// Inspects the data and asserts that the constructor of a set agrees.
 fn checked_inspection(data: &[f64], n: usize, p: usize) -> Inspection {
-    let found = inspect(data, n, p).unwrap();
-    let made = MatrixSet::new(data, n, p);
-    assert_eq!(found.is_suitable(), made.is_ok(), "{found:?}");
-    match made {
-        Err(Error::NotFinite { matrix, .. }) => assert_eq!(found.not_finite[0], matrix),
+    let inspection = inspect(data, n, p).unwrap();
+    let set = MatrixSet::new(data, n, p);
+    assert_eq!(inspection.is_suitable(), set.is_ok(), "{inspection:?}");
+    match set {
+        Err(Error::NotFinite { matrix, .. }) => assert_eq!(inspection.not_finite[0], matrix),
         Err(Error::Asymmetric {
             matrix, asymmetry, ..
         }) => {
-            assert_eq!(found.asymmetric[0], matrix);
-            assert!(found.largest_asymmetry >= asymmetry);
+            assert_eq!(inspection.asymmetric[0], matrix);
+            assert!(inspection.largest_asymmetry >= asymmetry);
         }
         Err(Error::NotPositiveDefinite { matrix, .. }) => {
-            assert_eq!(Some(found.not_positive_definite[0]), matrix);
+            assert_eq!(Some(inspection.not_positive_definite[0]), matrix);
         }
-        Err(Error::Range { power }) => assert_eq!(found.out_of_range, Some(power)),
+        Err(Error::Range { power }) => assert_eq!(inspection.out_of_range, Some(power)),
         Err(other) => panic!("{other}"),
         Ok(_) => {}
     }
-    found
+    inspection
 }
 
 #[test]
@@ -45,17 +45,17 @@ fn valid_set_is_described() {
     data[9..18].copy_from_slice(&[8.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 2.0]);
     let (first, rest) = data.split_at_mut(18);
     rest[..9].copy_from_slice(&first[9..]);
-    let found = checked_inspection(&data, 5, 3);
-    assert_eq!((found.matrices, found.size), (5, 3));
-    assert_eq!((found.mean_rank, found.smallest_rank), (3, 3));
-    assert_eq!(found.duplicates, [(2, 1)]);
-    assert_eq!(found.remedy, None);
-    assert!((found.largest_condition_number.unwrap() - 4.0).abs() < 1e-12);
-    assert!((1..3).contains(&found.worst_conditioned.unwrap()));
-    assert!(found.median_condition_number.unwrap() <= 4.0);
-    let smallest = found.smallest_eigenvalue.unwrap();
+    let inspection = checked_inspection(&data, 5, 3);
+    assert_eq!((inspection.matrices, inspection.size), (5, 3));
+    assert_eq!((inspection.mean_rank, inspection.smallest_rank), (3, 3));
+    assert_eq!(inspection.duplicates, [(2, 1)]);
+    assert_eq!(inspection.remedy, None);
+    assert!((inspection.largest_condition_number.unwrap() - 4.0).abs() < 1e-12);
+    assert!((1..3).contains(&inspection.worst_conditioned.unwrap()));
+    assert!(inspection.median_condition_number.unwrap() <= 4.0);
+    let smallest = inspection.smallest_eigenvalue.unwrap();
     assert!(smallest > 1.5 && smallest <= 2.0, "{smallest}");
-    assert!(found.scale_ratio.unwrap() > 1.0);
+    assert!(inspection.scale_ratio.unwrap() > 1.0);
 }
 
 #[test]
@@ -86,12 +86,12 @@ fn complex_matrices_are_inspected() {
     // Hermitian.
     let (two, i) = (c64::new(2.0, 0.0), c64::I);
     let data = [two, i, -i, two, two, i, i, two];
-    let found = inspect(&data, 2, 2).unwrap();
-    assert_eq!((found.asymmetric, found.mean_rank), (vec![1], 2));
-    assert!((found.smallest_eigenvalue.unwrap() - 1.0).abs() < 1e-14);
-    assert!((found.largest_condition_number.unwrap() - 3.0).abs() < 1e-13);
-    let found = inspect(&[two + i], 1, 1).unwrap();
-    assert_eq!(found.asymmetric, [0]);
+    let inspection = inspect(&data, 2, 2).unwrap();
+    assert_eq!((inspection.asymmetric, inspection.mean_rank), (vec![1], 2));
+    assert!((inspection.smallest_eigenvalue.unwrap() - 1.0).abs() < 1e-14);
+    assert!((inspection.largest_condition_number.unwrap() - 3.0).abs() < 1e-13);
+    let inspection = inspect(&[two + i], 1, 1).unwrap();
+    assert_eq!(inspection.asymmetric, [0]);
 }
 
 #[test]
@@ -104,19 +104,19 @@ fn suggested_remedies_make_the_set_valid() {
             matrix[3 * k + 2] = 0.0;
         }
     }
-    let found = checked_inspection(&shared, 4, 3);
-    assert_eq!(found.remedy, Some(Remedy::Reduce { rank: 2 }));
-    assert_eq!((found.mean_rank, found.smallest_rank), (2, 2));
+    let inspection = checked_inspection(&shared, 4, 3);
+    assert_eq!(inspection.remedy, Some(Remedy::Reduce { rank: 2 }));
+    assert_eq!((inspection.mean_rank, inspection.smallest_rank), (2, 2));
     let reduced = SetOptions::default().n_components(Rank::Auto);
     assert!(MatrixSet::with_options(&shared, 4, 3, &reduced).is_ok());
     // A single matrix is singular.
     let mut single = well_conditioned(4, 3);
     single[9..18].fill(1.0);
-    let found = checked_inspection(&single, 4, 3);
-    let Some(Remedy::Shrink { shrinkage }) = found.remedy else {
-        panic!("{found:?}");
+    let inspection = checked_inspection(&single, 4, 3);
+    let Some(Remedy::Shrink { shrinkage }) = inspection.remedy else {
+        panic!("{inspection:?}");
     };
-    assert_eq!((found.mean_rank, found.smallest_rank), (3, 1));
+    assert_eq!((inspection.mean_rank, inspection.smallest_rank), (3, 1));
     let shrunk = SetOptions::default().shrinkage(shrinkage);
     assert!(MatrixSet::with_options(&single, 4, 3, &shrunk).is_ok());
 }
@@ -138,6 +138,6 @@ fn invalid_shapes_are_errors() {
     assert!(matches!(short, Err(Error::MatrixLength { matrix: 0, .. })));
     assert!(matches!(inspector.finish(), Err(Error::Shape { .. })));
     // All matrices are invalid.
-    let found = inspect(&[f64::NAN], 1, 1).unwrap();
-    assert_eq!((found.mean_rank, found.scale_ratio), (0, None));
+    let inspection = inspect(&[f64::NAN], 1, 1).unwrap();
+    assert_eq!((inspection.mean_rank, inspection.scale_ratio), (0, None));
 }

@@ -26,9 +26,10 @@ fn product(x: &Matrix, y: &Matrix) -> Matrix {
 }
 
 /// The matrices T Cⁱ Tᵀ.
-fn transformed(made: &Synthetic, t: &Matrix) -> Vec<f64> {
-    let p = made.p;
-    made.data
+fn transformed(generated: &Synthetic, t: &Matrix) -> Vec<f64> {
+    let p = generated.p;
+    generated
+        .data
         .chunks_exact(p * p)
         .flat_map(|c| {
             let c = Matrix::from_rows(p, p, c.to_vec());
@@ -39,10 +40,10 @@ fn transformed(made: &Synthetic, t: &Matrix) -> Vec<f64> {
 
 #[test]
 fn units_only_rescale_b() {
-    let made = Synthetic::new(60, 10, 0.1, 3);
-    let reference = solve(&made.set().unwrap());
+    let generated = Synthetic::new(60, 10, 0.1, 3);
+    let reference = solve(&generated.set().unwrap());
     for scale in [1e-24, 1e12] {
-        let data: Vec<f64> = made.data.iter().map(|x| x * scale).collect();
+        let data: Vec<f64> = generated.data.iter().map(|x| x * scale).collect();
         let result = solve(&MatrixSet::new(&data, 60, 10).unwrap());
         assert!((result.loss - reference.loss).abs() < 1e-10);
         let rescaled = Matrix::from_fn(10, 10, |a, b| result.b[(a, b)] * scale.sqrt());
@@ -52,12 +53,12 @@ fn units_only_rescale_b() {
 
 #[test]
 fn channel_units_only_rescale_columns_of_b() {
-    let made = Synthetic::new(60, 10, 0.1, 3);
-    let reference = solve(&made.set().unwrap());
+    let generated = Synthetic::new(60, 10, 0.1, 3);
+    let reference = solve(&generated.set().unwrap());
     let units: Vec<f64> = (0..10)
         .map(|c| if c % 2 == 0 { 1e6 } else { 1.0 })
         .collect();
-    let data = transformed(&made, &Matrix::diagonal(&units));
+    let data = transformed(&generated, &Matrix::diagonal(&units));
     let result = solve(&MatrixSet::new(&data, 60, 10).unwrap());
     assert!((result.loss - reference.loss).abs() < 1e-9);
     // Rows agree up to sign, which depends on the largest entry of each pattern.
@@ -76,11 +77,11 @@ fn channel_units_only_rescale_columns_of_b() {
 
 #[test]
 fn invertible_transform_of_the_set_is_undone_by_b() {
-    let made = Synthetic::new(40, 7, 0.1, 2);
+    let generated = Synthetic::new(40, 7, 0.1, 2);
     let t = Matrix::from_fn(7, 7, |a, b| {
         0.2 * ((a * 5 + b * 3) % 7) as f64 + 2.0 * f64::from(u8::from(a == b))
     });
-    let moved = MatrixSet::new(&transformed(&made, &t), 40, 7).unwrap();
+    let moved = MatrixSet::new(&transformed(&generated, &t), 40, 7).unwrap();
     for &method in Criterion::Likelihood.methods() {
         let settings = |start| {
             Settings::default()
@@ -91,7 +92,7 @@ fn invertible_transform_of_the_set_is_undone_by_b() {
         };
         // The set T C Tᵀ with the start B₀ T⁻¹ leads to B T⁻¹; here B₀ = T.
         let first = diagonalize(&moved, &settings(Matrix::identity(7))).unwrap();
-        let second = diagonalize(&made.set().unwrap(), &settings(t.clone())).unwrap();
+        let second = diagonalize(&generated.set().unwrap(), &settings(t.clone())).unwrap();
         assert_eq!(first.status, second.status, "{method:?}");
         assert!((first.loss - second.loss).abs() < 1e-11, "{method:?}");
         let difference = largest_difference(&product(&first.b, &t), &second.b);
@@ -101,9 +102,9 @@ fn invertible_transform_of_the_set_is_undone_by_b() {
 
 #[test]
 fn result_is_invariant_under_order_duplication_and_equivalent_weights() {
-    let made = Synthetic::new(30, 6, 0.1, 9);
-    let reference = solve(&made.set().unwrap());
-    let matrices: Vec<&[f64]> = made.data.chunks_exact(36).collect();
+    let generated = Synthetic::new(30, 6, 0.1, 9);
+    let reference = solve(&generated.set().unwrap());
+    let matrices: Vec<&[f64]> = generated.data.chunks_exact(36).collect();
 
     let reversed: Vec<&[f64]> = matrices.iter().rev().copied().collect();
     let twice: Vec<&[f64]> = matrices.iter().chain(&matrices).copied().collect();
@@ -160,16 +161,20 @@ fn results_are_bitwise_equal_for_all_thread_counts() {
 
 #[test]
 fn all_constructors_build_the_same_set() {
-    let made = Synthetic::new(150, 5, 0.2, 0);
+    let generated = Synthetic::new(150, 5, 0.2, 0);
     let options = SetOptions::default();
-    let slice = solve(&made.set().unwrap());
-    let matrices = made.data.chunks_exact(25).map(<[f64]>::to_vec);
+    let slice = solve(&generated.set().unwrap());
+    let matrices = generated.data.chunks_exact(25).map(<[f64]>::to_vec);
     let iterator = solve(&MatrixSet::from_matrices(5, matrices, &options).unwrap());
     let threaded = SetOptions::default().n_jobs(Some(2));
-    let parallel = solve(&MatrixSet::with_options(&made.data, 150, 5, &threaded).unwrap());
+    let parallel = solve(&MatrixSet::with_options(&generated.data, 150, 5, &threaded).unwrap());
     assert_eq!(slice.b, iterator.b);
     assert_eq!(slice.b, parallel.b);
-    let wrong_length = [&made.data[..25], &made.data[..25], &made.data[..20]];
+    let wrong_length = [
+        &generated.data[..25],
+        &generated.data[..25],
+        &generated.data[..20],
+    ];
     assert_eq!(
         MatrixSet::from_matrices(5, wrong_length, &options).unwrap_err(),
         Error::MatrixLength {
@@ -194,11 +199,11 @@ fn all_constructors_build_the_same_set() {
 #[test]
 fn reported_loss_matches_b_for_badly_scaled_channels() {
     let (n, p) = (40, 6);
-    let made = Synthetic::new(n, p, 0.1, 3);
-    let reference = solve(&made.set().unwrap());
+    let generated = Synthetic::new(n, p, 0.1, 3);
+    let reference = solve(&generated.set().unwrap());
     let unit = |c: usize| 10.0_f64.powi([6, -6, 0, 3, -2, 5][c]);
     let units: Vec<f64> = (0..p).map(unit).collect();
-    let set = MatrixSet::new(&transformed(&made, &Matrix::diagonal(&units)), n, p).unwrap();
+    let set = MatrixSet::new(&transformed(&generated, &Matrix::diagonal(&units)), n, p).unwrap();
     // An even mixture of these channels would lose all but the strongest to rounding, so the
     // channels are first divided by the square roots of their units.
     let mixing =
@@ -231,10 +236,10 @@ fn recorded_loss_matches_b_after_nearly_singular_pham_steps() {
     let p = 6;
     let mut largest_error = 0.0_f64;
     for seed in 0..40 {
-        let made = Synthetic::new(1, p, 0.0, seed);
+        let generated = Synthetic::new(1, p, 0.0, seed);
         let unit = |a: usize| 10.0_f64.powi(((a * 5 + seed as usize) % 11) as i32 - 5);
         let units: Vec<f64> = (0..p).map(unit).collect();
-        let data = transformed(&made, &Matrix::diagonal(&units));
+        let data = transformed(&generated, &Matrix::diagonal(&units));
         let options = SetOptions::default().n_components(Rank::Auto);
         let set = MatrixSet::with_options(&data, 1, p, &options).unwrap();
         let mixed = Synthetic::new(1, p, 0.0, seed + 1000).mixing;

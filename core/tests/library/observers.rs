@@ -11,10 +11,10 @@ use codiag::{
 
 /// Channel 3 is the sum of channels 0 and 1.
 fn set_of_rank_3() -> MatrixSet {
-    let made = Synthetic::new(60, 3, 0.3, 5);
+    let generated = Synthetic::new(60, 3, 0.3, 5);
     let embedding = Matrix::from_fn(4, 3, |a, b| f64::from(u8::from(a == b || a == 3 && b < 2)));
     let mut data = Vec::new();
-    for matrix in made.data.chunks_exact(9) {
+    for matrix in generated.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
         data.extend((&(&embedding * &c) * &embedding.transpose()).into_vec());
     }

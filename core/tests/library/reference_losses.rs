@@ -23,8 +23,8 @@ const P: usize = 40;
 /// Relative tolerance; the minima found on the MEG sets differ by up to 0.2 %.
 const LOSS_TOLERANCE: f64 = 5e-3;
 
-/// Memory budget for solves from disk: about the smallest that suffices.
-const BUDGET: Memory = Memory(6_000_000);
+/// Memory limit for solves from disk: about the smallest that suffices.
+const MEMORY_LIMIT: Memory = Memory(6_000_000);
 
 /// A data set of the paper with the losses at its minima over all B and over orthogonal B.
 struct Case {
@@ -65,7 +65,7 @@ fn from_memory(data: &[f64], settings: &Settings) -> Diagonalization {
 
 fn from_disk(data: &[f64], settings: &Settings) -> Diagonalization {
     let npy = Npy::double(data, N, P);
-    let mut set = OnDisk::new(npy.open(), BUDGET, &SetOptions::default()).unwrap();
+    let mut set = OnDisk::new(npy.open(), MEMORY_LIMIT, &SetOptions::default()).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
@@ -98,17 +98,17 @@ fn newton_reaches_the_reference_losses_with_every_backend() {
         for (orthogonal, expected) in [(false, case.loss), (true, case.orthogonal_loss)] {
             for (backend, solve) in BACKENDS {
                 let name = format!("{} from {backend}, orthogonal: {orthogonal}", case.name);
-                let found = solve(&case.data, &settings(orthogonal));
-                assert!(found.status.is_converged(), "{name}");
-                let off = (found.loss - expected).abs();
+                let result = solve(&case.data, &settings(orthogonal));
+                assert!(result.status.is_converged(), "{name}");
+                let off = (result.loss - expected).abs();
                 assert!(
                     off <= LOSS_TOLERANCE * expected + 1e-12,
                     "{name}: the loss is {}, expected {expected}",
-                    found.loss
+                    result.loss
                 );
                 // Loss and gradient at the returned B.
-                let at_b = Evaluation::at(&set, &found.b).unwrap();
-                let error = (at_b.loss - found.loss).abs();
+                let at_b = Evaluation::at(&set, &result.b).unwrap();
+                let error = (at_b.loss - result.loss).abs();
                 assert!(error <= 1e-10 * (1.0 + expected), "{name}: {error:e}");
                 if !orthogonal {
                     let g = &at_b.gradient;
@@ -129,8 +129,8 @@ fn first_steps_agree_between_backends() {
             .max_iter(3);
         let expected = from_memory(&case.data, &settings);
         for (backend, solve) in &BACKENDS[1..] {
-            let found = solve(&case.data, &settings);
-            let off = (found.loss - expected.loss).abs();
+            let result = solve(&case.data, &settings);
+            let off = (result.loss - expected.loss).abs();
             let name = case.name;
             assert!(
                 off <= 1e-9 * expected.loss,

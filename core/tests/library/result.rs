@@ -47,14 +47,14 @@ fn canonical_form_has_unit_powers_sorted_by_variation_and_positive_patterns() {
 
 #[test]
 fn diagonals_of_transformed_matrices_are_the_powers() {
-    let made = Synthetic::new(70, 6, 0.3, 0);
-    let set = made.set().unwrap();
+    let generated = Synthetic::new(70, 6, 0.3, 0);
+    let set = generated.set().unwrap();
     let result = diagonalize(&set, &Settings::default()).unwrap();
     let transformed = result.transform(&set);
-    assert_eq!(transformed.len(), made.data.len());
+    assert_eq!(transformed.len(), generated.data.len());
     for (i, (d, c)) in transformed
         .chunks_exact(36)
-        .zip(made.data.chunks_exact(36))
+        .zip(generated.data.chunks_exact(36))
         .enumerate()
     {
         for a in 0..6 {
@@ -74,10 +74,10 @@ fn diagonals_of_transformed_matrices_are_the_powers() {
 
 #[test]
 fn weighted_mean_of_residuals_is_the_loss() {
-    let made = Synthetic::new(30, 5, 0.3, 2);
+    let generated = Synthetic::new(30, 5, 0.3, 2);
     let weights: Vec<f64> = (0..30).map(|i| f64::from(i % 4)).collect();
     let options = SetOptions::default().weights(Some(weights));
-    let set = MatrixSet::with_options(&made.data, 30, 5, &options).unwrap();
+    let set = MatrixSet::with_options(&generated.data, 30, 5, &options).unwrap();
     let result = diagonalize(&set, &Settings::default()).unwrap();
     assert!(result.residuals.iter().all(|r| *r > 0.0));
     let mean: f64 = result
@@ -209,15 +209,15 @@ fn restarts_return_the_lowest_loss() {
     assert_eq!(run().start_losses, result.start_losses);
 }
 
-/// Returns matrices of rank 3 in 5 channels with a common range, and the set of size 3 they are
-/// made from.
+/// Returns 5×5 matrices of rank 3 with a common range, and the set of 3×3 matrices from which they
+/// are computed.
 fn rank_deficient() -> (Vec<f64>, Synthetic) {
-    let made = Synthetic::new(25, 3, 0.1, 6);
+    let generated = Synthetic::new(25, 3, 0.1, 6);
     let embedding = Matrix::from_fn(5, 3, |a, b| {
         ((a * 4 + b * 3) % 5) as f64 - 1.5 + f64::from(u8::from(a == b))
     });
     let mut data = Vec::new();
-    for c in made.data.chunks_exact(9) {
+    for c in generated.data.chunks_exact(9) {
         for x in 0..5 {
             for y in 0..5 {
                 let mut sum = 0.0;
@@ -230,13 +230,13 @@ fn rank_deficient() -> (Vec<f64>, Synthetic) {
             }
         }
     }
-    (data, made)
+    (data, generated)
 }
 
 #[test]
 fn rank_deficient_set_is_reduced_to_the_range_of_its_mean() {
-    let (data, made) = rank_deficient();
-    let inner = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+    let (data, generated) = rank_deficient();
+    let inner = diagonalize(&generated.set().unwrap(), &Settings::default()).unwrap();
     for rank in [Rank::Auto, Rank::Exactly(3)] {
         let options = SetOptions::default().n_components(rank);
         let set = MatrixSet::with_options(&data, 25, 5, &options).unwrap();
@@ -262,11 +262,11 @@ fn rank_deficient_set_is_reduced_to_the_range_of_its_mean() {
 
 #[test]
 fn shrinkage_regularizes_a_singular_matrix() {
-    let mut made = Synthetic::new(10, 3, 0.2, 0);
-    made.data[9..18].copy_from_slice(&[1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(made.set().is_err());
+    let mut generated = Synthetic::new(10, 3, 0.2, 0);
+    generated.data[9..18].copy_from_slice(&[1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    assert!(generated.set().is_err());
     let options = SetOptions::default().shrinkage(0.01);
-    let set = MatrixSet::with_options(&made.data, 10, 3, &options).unwrap();
+    let set = MatrixSet::with_options(&generated.data, 10, 3, &options).unwrap();
     assert!((set.matrix(1)[(0, 0)] - (0.99 + 0.01)).abs() < 1e-15);
     assert!((set.matrix(1)[(0, 1)] - 0.99).abs() < 1e-15);
     assert!(

@@ -14,15 +14,15 @@ const SAMPLES: usize = 20_000;
 /// Simulates sources that a function computes in place from standard normal samples, and mixes
 /// them.
 fn simulate(p: usize, seed: u64, source: impl Fn(usize, &mut [f64])) -> Simulation {
-    let mut made = nonstationary(p, 1, SAMPLES, seed);
+    let mut generated = nonstationary(p, 1, SAMPLES, seed);
     for k in 0..p {
-        let row = made.sources.row_mut(k);
+        let row = generated.sources.row_mut(k);
         let power = row.iter().map(|x| x * x).sum::<f64>() / SAMPLES as f64;
         row.iter_mut().for_each(|x| *x /= power.sqrt());
         source(k, row);
     }
-    made.data = (&made.mixing * &made.sources).into_vec();
-    made
+    generated.data = (&generated.mixing * &generated.sources).into_vec();
+    generated
 }
 
 /// x_t ← pole x_{t−1} + x_t.
@@ -70,8 +70,8 @@ fn error_function(x: f64) -> f64 {
     1.0 - sum * (-x * x).exp()
 }
 
-fn view(made: &Simulation) -> RecordingView<'_> {
-    RecordingView::new(&made.data, made.channels, made.samples).unwrap()
+fn view(generated: &Simulation) -> RecordingView<'_> {
+    RecordingView::new(&generated.data, generated.channels, generated.samples).unwrap()
 }
 
 fn lags(lags: impl IntoIterator<Item = usize>) -> Separation {
@@ -84,8 +84,8 @@ fn cumulants() -> Separation {
     })
 }
 
-fn fit(made: &Simulation, separation: &Separation) -> SeparationResult {
-    let found = separation.fit(&view(made)).unwrap();
+fn fit(generated: &Simulation, separation: &Separation) -> SeparationResult {
+    let found = separation.fit(&view(generated)).unwrap();
     assert!(found.diagonalization.status.is_converged());
     found
 }
@@ -97,9 +97,9 @@ fn unobserved(_: &Record, _: &Matrix) -> ControlFlow<()> {
 #[test]
 fn sobi_separates_sources_with_different_poles() {
     for seed in 0..3 {
-        let made = autoregressive_sources(seed);
-        let found = fit(&made, &lags(1..=20));
-        let distance = amari_distance(found.filters(), &made.mixing);
+        let generated = autoregressive_sources(seed);
+        let found = fit(&generated, &lags(1..=20));
+        let distance = amari_distance(found.filters(), &generated.mixing);
         assert!(distance < 0.03, "seed {seed}: {distance}");
         // A pole ρ has the autocorrelations ρ^τ. Components are sorted by the strength of theirs.
         let expected = [0.95, -0.8, 0.7, -0.4, 0.3_f64];
@@ -117,10 +117,10 @@ fn sobi_separates_sources_with_different_poles() {
 
 #[test]
 fn sources_have_unit_variance_and_are_uncorrelated() {
-    let made = autoregressive_sources(1);
+    let generated = autoregressive_sources(1);
     for separation in [lags(1..=20), cumulants()] {
-        let found = separation.fit(&view(&made)).unwrap();
-        let sources = found.sources(&view(&made)).unwrap();
+        let found = separation.fit(&view(&generated)).unwrap();
+        let sources = found.sources(&view(&generated)).unwrap();
         for a in 0..5 {
             for b in 0..5 {
                 let mean = |k: usize| sources.row(k).iter().sum::<f64>() / SAMPLES as f64;
@@ -146,13 +146,13 @@ fn sources_have_unit_variance_and_are_uncorrelated() {
 fn least_squares_is_more_robust_to_white_noise_than_rotations() {
     let (mut rotated, mut fitted) = (0.0, 0.0);
     for seed in 0..4 {
-        let mut made = autoregressive_sources(seed);
+        let mut generated = autoregressive_sources(seed);
         let noise = nonstationary(5, 1, SAMPLES, 100 + seed);
         let power = noise.sources.row(0).iter().map(|x| x * x).sum::<f64>() / SAMPLES as f64;
         for c in 0..5 {
             let size = 1.5 / power.sqrt();
             for t in 0..SAMPLES {
-                made.data[c * SAMPLES + t] += if c == 0 {
+                generated.data[c * SAMPLES + t] += if c == 0 {
                     size * noise.sources[(0, t)]
                 } else {
                     0.0
@@ -161,16 +161,16 @@ fn least_squares_is_more_robust_to_white_noise_than_rotations() {
         }
         let least_squares =
             Separation::default().contrast(Contrast::Lags(Lags::new(1..=10).orthogonal(false)));
-        let found = fit(&made, &least_squares);
-        let sources = found.sources(&view(&made)).unwrap();
+        let found = fit(&generated, &least_squares);
+        let sources = found.sources(&view(&generated)).unwrap();
         for k in 0..5 {
             let row = sources.row(k);
             let mean = row.iter().sum::<f64>() / SAMPLES as f64;
             let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / SAMPLES as f64;
             assert!((variance - 1.0).abs() < 1e-9, "{variance}");
         }
-        fitted += amari_distance(found.filters(), &made.mixing);
-        rotated += amari_distance(fit(&made, &lags(1..=10)).filters(), &made.mixing);
+        fitted += amari_distance(found.filters(), &generated.mixing);
+        rotated += amari_distance(fit(&generated, &lags(1..=10)).filters(), &generated.mixing);
     }
     assert!(fitted < 0.5 * rotated, "{fitted} {rotated}");
 }
@@ -196,15 +196,16 @@ fn equal_at_lag_1(seed: u64) -> Simulation {
 fn amuse_fails_for_equal_autocorrelations_at_lag_1_and_sobi_does_not() {
     let mut mean_amuse_distance = 0.0;
     for seed in 0..6 {
-        let made = equal_at_lag_1(seed);
-        let amuse = lags([1]).fit(&view(&made)).unwrap();
-        let sobi = fit(&made, &lags(1..=10));
-        let distance = |found: &SeparationResult| amari_distance(found.filters(), &made.mixing);
+        let generated = equal_at_lag_1(seed);
+        let amuse = lags([1]).fit(&view(&generated)).unwrap();
+        let sobi = fit(&generated, &lags(1..=10));
+        let distance =
+            |result: &SeparationResult| amari_distance(result.filters(), &generated.mixing);
         assert!(distance(&sobi) < 0.02, "{}", distance(&sobi));
         // The autocorrelations differ at lag 2, so this lag alone suffices.
-        assert!(distance(&fit(&made, &lags([2]))) < 0.05);
+        assert!(distance(&fit(&generated, &lags([2]))) < 0.05);
         // The separability margin of AMUSE is small.
-        let margin = |found: &SeparationResult| found.least_separable[0].unwrap().margin;
+        let margin = |result: &SeparationResult| result.least_separable[0].unwrap().margin;
         assert!(margin(&amuse) < 1e-2 && margin(&sobi) > 0.1);
         mean_amuse_distance += distance(&amuse) / 6.0;
     }
@@ -214,8 +215,8 @@ fn amuse_fails_for_equal_autocorrelations_at_lag_1_and_sobi_does_not() {
 
 #[test]
 fn amuse_sorts_by_autocovariance() {
-    let made = autoregressive_sources(3);
-    let found = fit(&made, &lags([1]));
+    let generated = autoregressive_sources(3);
+    let found = fit(&generated, &lags([1]));
     let values = found.diagonalization.powers.row(0);
     for (value, pole) in values.iter().zip([0.95, 0.7, 0.3, -0.4, -0.8]) {
         assert!((value - pole).abs() < 0.05, "{values:?}");
@@ -225,9 +226,9 @@ fn amuse_sorts_by_autocovariance() {
 #[test]
 fn jade_separates_uniform_and_laplace_sources() {
     for seed in 0..3 {
-        let made = non_gaussian(seed);
-        let found = fit(&made, &cumulants());
-        let distance = amari_distance(found.filters(), &made.mixing);
+        let generated = non_gaussian(seed);
+        let found = fit(&generated, &cumulants());
+        let distance = amari_distance(found.filters(), &generated.mixing);
         assert!(distance < 0.05, "seed {seed}: {distance}");
         // Laplace sources have excess kurtosis 3 and come first; uniform ones have −1.2.
         for (k, value) in found.kurtosis.iter().enumerate() {
@@ -235,7 +236,7 @@ fn jade_separates_uniform_and_laplace_sources() {
             assert!((value - expected).abs() < 0.1 * 3.0, "{:?}", found.kurtosis);
         }
         // The reported kurtosis matches that of the sources.
-        let sources = found.sources(&view(&made)).unwrap();
+        let sources = found.sources(&view(&generated)).unwrap();
         for (k, value) in found.kurtosis.iter().enumerate() {
             let row = sources.row(k);
             let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -250,29 +251,29 @@ fn jade_separates_uniform_and_laplace_sources() {
 
 #[test]
 fn component_and_segment_counts_are_respected() {
-    let made = autoregressive_sources(2);
-    let three = fit(&made, &lags(1..=20).n_components(Components::Count(3)));
+    let generated = autoregressive_sources(2);
+    let three = fit(&generated, &lags(1..=20).n_components(Components::Count(3)));
     assert_eq!((three.n_components(), three.n_channels()), (3, 5));
     assert!(three.explained_variance_ratio_total < 1.0);
     let segments = Segments::default().length(SegmentLength::Count(4));
     let contrast = Contrast::Lags(Lags::new(0..=10).segments(segments));
-    let found = fit(&made, &Separation::default().contrast(contrast));
+    let found = fit(&generated, &Separation::default().contrast(contrast));
     assert_eq!(found.diagonalization.powers.rows(), 4 * 11);
     assert_eq!(found.segments.len(), 4);
-    assert!(amari_distance(found.filters(), &made.mixing) < 0.03);
+    assert!(amari_distance(found.filters(), &generated.mixing) < 0.03);
 }
 
 #[test]
 fn epochs_are_averaged_per_class() {
-    let made = autoregressive_sources(4);
-    let epochs = Epochs::with_strides(&made.data, [40, 5, 500], [500, SAMPLES, 1]).unwrap();
+    let generated = autoregressive_sources(4);
+    let epochs = Epochs::with_strides(&generated.data, [40, 5, 500], [500, SAMPLES, 1]).unwrap();
     let labels: Vec<usize> = (0..40).map(|e| e % 2).collect();
     for (labels, rows) in [(None, 20), (Some(&labels[..]), 40)] {
         let found = lags(1..=20)
             .fit_epochs(&epochs, labels, &mut unobserved)
             .unwrap();
         assert_eq!(found.diagonalization.powers.rows(), rows);
-        assert!(amari_distance(found.filters(), &made.mixing) < 0.05);
+        assert!(amari_distance(found.filters(), &generated.mixing) < 0.05);
     }
     let found = cumulants()
         .fit_epochs(&epochs, None, &mut unobserved)

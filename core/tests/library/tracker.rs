@@ -29,15 +29,15 @@ fn rotation(p: usize, angle: f64) -> Matrix {
 
 /// Noisy matrices whose mixing rotates by 90 degrees over time, and the mixing of each.
 fn drifting(n: usize, p: usize) -> (Vec<Vec<f64>>, Vec<Matrix>) {
-    let made = Synthetic::new(n, p, 0.05, 3);
+    let generated = Synthetic::new(n, p, 0.05, 3);
     let rotations = (0..n).map(|t| rotation(p, std::f64::consts::FRAC_PI_2 * t as f64 / n as f64));
-    let matrices = made.data.chunks_exact(p * p);
+    let matrices = generated.data.chunks_exact(p * p);
     rotations
         .zip(matrices)
         .map(|(rotation, c)| {
             let c = Matrix::from_rows(p, p, c.to_vec());
             let moved = product(&product(&rotation, &c), &rotation.transpose());
-            (moved.into_vec(), product(&rotation, &made.mixing))
+            (moved.into_vec(), product(&rotation, &generated.mixing))
         })
         .unzip()
 }
@@ -179,10 +179,10 @@ fn poorly_separable_components_keep_their_order() {
 fn constant_mixing_gives_the_batch_result_of_the_window() {
     for seed in 0..3 {
         let (n, p, window) = (150, 5, 60);
-        let made = Synthetic::new(n, p, 0.1, seed);
+        let generated = Synthetic::new(n, p, 0.1, seed);
         let mut tracker = Tracker::new(p, settings_with(window, 0.95)).unwrap();
         let mut last = None;
-        for c in made.data.chunks_exact(p * p) {
+        for c in generated.data.chunks_exact(p * p) {
             last = Some(tracker.push(c).unwrap());
         }
         let tracked = last.unwrap();
@@ -194,7 +194,7 @@ fn constant_mixing_gives_the_batch_result_of_the_window() {
             assert!((w - v).abs() < 1e-14);
         }
         let options = SetOptions::default().weights(Some(weights));
-        let newest = &made.data[(n - window) * p * p..];
+        let newest = &generated.data[(n - window) * p * p..];
         assert_eq!(tracker.matrices(), newest);
         let set = MatrixSet::with_options(newest, window, p, &options).unwrap();
         let batch = diagonalize(&set, &Settings::default()).unwrap();
@@ -213,18 +213,18 @@ fn constant_mixing_gives_the_batch_result_of_the_window() {
 #[test]
 fn pushing_in_groups_gives_the_same_result() {
     let p = 5;
-    let made = Synthetic::new(90, p, 0.1, 1);
+    let generated = Synthetic::new(90, p, 0.1, 1);
     let mut one_by_one = Tracker::new(p, settings_with(40, 0.97)).unwrap();
     let mut together = one_by_one.clone();
-    for c in made.data.chunks_exact(p * p) {
+    for c in generated.data.chunks_exact(p * p) {
         one_by_one.push(c).unwrap();
     }
-    for group in made.data.chunks(7 * p * p) {
+    for group in generated.data.chunks(7 * p * p) {
         together.push(group).unwrap();
     }
     assert_eq!(one_by_one.matrices(), together.matrices());
     let inverse = {
-        let set = MatrixSet::new(&made.data, 90, p).unwrap();
+        let set = MatrixSet::new(&generated.data, 90, p).unwrap();
         let settings = Settings::default()
             .init(codiag::Init::Given(one_by_one.b().unwrap().clone()))
             .canonical(false)
@@ -235,7 +235,7 @@ fn pushing_in_groups_gives_the_same_result() {
     assert!(amari_distance(together.b().unwrap(), &inverse) < 1e-6);
     // Of a group larger than the window, the last matrices are kept and solved as a batch.
     let mut at_once = Tracker::new(p, settings_with(40, 0.97)).unwrap();
-    let result = at_once.push(&made.data).unwrap();
+    let result = at_once.push(&generated.data).unwrap();
     assert_eq!(at_once.matrices(), together.matrices());
     assert!(result.powers.rows() == 40 && amari_distance(&result.b, &inverse) < 1e-6);
 }
@@ -268,13 +268,13 @@ fn resumed_tracker_gives_bitwise_equal_results() {
 
 #[test]
 fn matrix_of_weight_zero_has_no_effect() {
-    let made = Synthetic::new(30, 4, 0.1, 2);
-    let set = MatrixSet::new(&made.data[..20 * 16], 20, 4).unwrap();
+    let generated = Synthetic::new(30, 4, 0.1, 2);
+    let set = MatrixSet::new(&generated.data[..20 * 16], 20, 4).unwrap();
     let alone = diagonalize(&set, &Settings::default()).unwrap();
     let mut tracker = Tracker::new(4, settings_with(30, 1.0)).unwrap();
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    tracker.push(&made.data[..20 * 16]).unwrap();
-    for c in made.data[20 * 16..].chunks_exact(16) {
+    tracker.push(&generated.data[..20 * 16]).unwrap();
+    for c in generated.data[20 * 16..].chunks_exact(16) {
         tracker.push_with(c, Some(&[0.0]), &mut silent).unwrap();
     }
     assert_eq!(tracker.len(), 30);
@@ -284,9 +284,9 @@ fn matrix_of_weight_zero_has_no_effect() {
 #[test]
 fn rank_reduction_and_orthogonality_are_kept() {
     // Matrices of rank 5 in seven channels.
-    let made = Synthetic::new(40, 5, 0.1, 4);
+    let generated = Synthetic::new(40, 5, 0.1, 4);
     let embedding = Matrix::from_fn(7, 5, |a, b| ((a * 3 + b * 5) % 7) as f64 / 3.0 - 1.0);
-    let embedded: Vec<Vec<f64>> = made
+    let embedded: Vec<Vec<f64>> = generated
         .data
         .chunks_exact(25)
         .map(|c| {
@@ -305,7 +305,11 @@ fn rank_reduction_and_orthogonality_are_kept() {
             .iter()
             .all(|a| (a.b.rows(), a.b.columns()) == (5, 7))
     );
-    let plain: Vec<Vec<f64>> = made.data.chunks_exact(25).map(<[f64]>::to_vec).collect();
+    let plain: Vec<Vec<f64>> = generated
+        .data
+        .chunks_exact(25)
+        .map(<[f64]>::to_vec)
+        .collect();
     let mut full_rank = Tracker::new(5, settings_with(20, 0.95)).unwrap();
     let expected = push_each(&mut full_rank, &plain);
     let reduced = product(tracker.b().unwrap(), &embedding);
@@ -316,7 +320,7 @@ fn rank_reduction_and_orthogonality_are_kept() {
         ..settings_with(20, 0.95)
     };
     let mut tracker = Tracker::new(5, settings).unwrap();
-    for c in made.data.chunks_exact(25) {
+    for c in generated.data.chunks_exact(25) {
         let b = tracker.push(c).unwrap().b;
         let gram = product(&b, &b.transpose());
         let identity = Matrix::<f64>::identity(5);
@@ -328,11 +332,11 @@ fn rank_reduction_and_orthogonality_are_kept() {
 
 #[test]
 fn observer_stops_an_update_and_the_next_one_converges() {
-    let made = Synthetic::new(60, 6, 0.3, 0);
+    let generated = Synthetic::new(60, 6, 0.3, 0);
     let mut tracker = Tracker::new(6, TrackerSettings::default()).unwrap();
     let mut stop = |_: &Record, _: &Matrix| ControlFlow::Break(());
     let stopped = tracker
-        .push_with(&made.data[..59 * 36], None, &mut stop)
+        .push_with(&generated.data[..59 * 36], None, &mut stop)
         .unwrap();
     assert_eq!(
         (stopped.status, stopped.n_iter, tracker.len()),
@@ -340,7 +344,7 @@ fn observer_stops_an_update_and_the_next_one_converges() {
     );
     assert!(
         tracker
-            .push(&made.data[59 * 36..])
+            .push(&generated.data[59 * 36..])
             .unwrap()
             .status
             .is_converged()
@@ -349,13 +353,13 @@ fn observer_stops_an_update_and_the_next_one_converges() {
 
 #[test]
 fn invalid_input_leaves_the_tracker_unchanged() {
-    let made = Synthetic::new(12, 3, 0.1, 0);
+    let generated = Synthetic::new(12, 3, 0.1, 0);
     let mut tracker = Tracker::new(3, TrackerSettings::default()).unwrap();
-    tracker.push(&made.data[..10 * 9]).unwrap();
+    tracker.push(&generated.data[..10 * 9]).unwrap();
     let before = (tracker.b().cloned(), tracker.matrices());
-    let mut with_nan = made.data[10 * 9..].to_vec();
+    let mut with_nan = generated.data[10 * 9..].to_vec();
     with_nan[9 + 4] = f64::NAN;
-    let mut indefinite = made.data[10 * 9..].to_vec();
+    let mut indefinite = generated.data[10 * 9..].to_vec();
     indefinite[9..].iter_mut().for_each(|x| *x = -*x);
     let asymmetric = [2.0, 0.1, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0];
     // Errors count matrices from the first one of the call.
@@ -385,7 +389,7 @@ fn invalid_input_leaves_the_tracker_unchanged() {
         Err(Error::Length { .. })
     ));
     let mut silent = |_: &Record, _: &Matrix| ControlFlow::Continue(());
-    let valid = &made.data[10 * 9..];
+    let valid = &generated.data[10 * 9..];
     let mut weighted = |w: &[f64]| tracker.push_with(valid, Some(w), &mut silent).unwrap_err();
     assert!(matches!(
         weighted(&[1.0]),

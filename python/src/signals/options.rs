@@ -96,7 +96,7 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
         let text = text.to_cow()?;
         if text.trim().parse::<f64>().is_ok() {
             return Err(PyValueError::new_err(format!(
-                "segment_length must be a whole number of samples, or a time with its \
+                "segment_length must be an integer number of samples, or a time with its \
                  unit such as \"0.25s\", got {text:?}"
             )));
         }
@@ -104,7 +104,7 @@ fn segment_length(keywords: &Keywords<'_>) -> PyResult<Option<SegmentLength>> {
     }
     if value.extract::<i64>().is_err() {
         return Err(PyTypeError::new_err(format!(
-            "segment_length must be a whole number of samples, or a time such as \
+            "segment_length must be an integer number of samples, or a time such as \
              \"0.25s\", got {}",
             value.repr()?
         )));

@@ -37,7 +37,9 @@ impl MatrixStack {
         let wanted = match (key, &names[..]) {
             (Some(key), _) => key.to_owned(),
             (None, [only]) => only.clone(),
-            (None, []) => bail!("the file has no array of numbers"),
+            (None, []) => {
+                bail!("the file has no array of numbers; save the matrices as a p x p x n array")
+            }
             (None, _) => bail!(
                 "the file has several arrays; choose one with --key {}",
                 names.join("|")
@@ -50,10 +52,10 @@ impl MatrixStack {
             }
             Some((name, variable)) => Ok((name, Self::of(variable)?)),
             None if names.is_empty() => {
-                bail!("the file has no array {wanted:?}, and no other array")
+                bail!("the file has no array {wanted:?} and no other array of numbers")
             }
             None => bail!(
-                "the file has no array {wanted:?}, only {}",
+                "the file has no array {wanted:?}; choose one of {}",
                 names.join(", ")
             ),
         }
@@ -122,15 +124,15 @@ impl MatrixStack {
                 "cell {} is {rows} x {columns}, but {}",
                 i + 1,
                 if i == 0 {
-                    "matrices are square".to_owned()
+                    "the matrices must be square".to_owned()
                 } else {
-                    format!("the first is {p} x {p}")
+                    format!("the first cell is {p} x {p}; all cells must have the same size")
                 }
             );
             layout.push(array);
         }
         let Some(p) = p else {
-            bail!("the cell array is empty");
+            bail!("the cell array is empty; it must contain one matrix per cell");
         };
         Ok(Self {
             p,

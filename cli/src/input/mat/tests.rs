@@ -1,4 +1,4 @@
-//! Tests with files built after the published description of the format.
+//! Reader of .mat files: tests with files written according to the format's specification.
 
 use std::io::Write;
 
@@ -172,7 +172,7 @@ fn cell_arrays_of_matrices_are_read() {
     let result = MatrixStack::choose(read(&LITTLE.file(&[variable])).unwrap(), None);
     assert_eq!(
         result.unwrap_err().to_string(),
-        "cell 2 is 1 x 2, but the first is 2 x 2"
+        "cell 2 is 1 x 2, but the first cell is 2 x 2; all cells must have the same size"
     );
 }
 
@@ -189,7 +189,10 @@ fn variables_are_chosen_by_name() {
         error(None),
         "the file has several arrays; choose one with --key C|D"
     );
-    assert_eq!(error(Some("E")), "the file has no array \"E\", only C, D");
+    assert_eq!(
+        error(Some("E")),
+        "the file has no array \"E\"; choose one of C, D"
+    );
     assert_eq!(
         error(Some("note")),
         "\"note\" is text, not an array of numbers"

@@ -9,15 +9,15 @@ use crate::{Array, TestDir};
 
 #[test]
 fn eog_channels_are_compared_and_not_separated() {
-    let made = eeg_with_blinks(8, 5, 60.0, 4);
+    let generated = eeg_with_blinks(8, 5, 60.0, 4);
     let dir = TestDir::new();
     // A ninth channel with the blinks and a drift.
-    let mut data = made.data.clone();
-    let eog = made.sources.row(0).iter().enumerate();
+    let mut data = generated.data.clone();
+    let eog = generated.sources.row(0).iter().enumerate();
     data.extend(eog.map(|(t, x)| 300.0 * x + 0.01 * t as f64));
     dir.write(
         "recording.npy",
-        Array::of(&format!("(9, {})", made.samples), &data),
+        Array::of(&format!("(9, {})", generated.samples), &data),
     );
     let names: Vec<String> = (0..8)
         .map(|c| format!("EEG {c}"))
@@ -32,15 +32,18 @@ fn eog_channels_are_compared_and_not_separated() {
     assert_eq!(report["input"]["channels"], 8);
     assert_eq!(report["input"]["names"][3], "EEG 3");
     let cleaned = dir.array("r/cleaned.npy");
-    assert_eq!(cleaned.shape, [9, made.samples]);
-    assert_eq!(cleaned.data[8 * made.samples..], data[8 * made.samples..]);
+    assert_eq!(cleaned.shape, [9, generated.samples]);
+    assert_eq!(
+        cleaned.data[8 * generated.samples..],
+        data[8 * generated.samples..]
+    );
 }
 
 #[test]
 fn picks_filters_and_reference_channels_are_reported() {
-    let made = eeg_with_blinks(12, 6, 60.0, 2);
+    let generated = eeg_with_blinks(12, 6, 60.0, 2);
     let dir = TestDir::new();
-    let drifting: Vec<f64> = made
+    let drifting: Vec<f64> = generated
         .data
         .iter()
         .enumerate()
@@ -48,7 +51,7 @@ fn picks_filters_and_reference_channels_are_reported() {
         .collect();
     dir.write(
         "recording.npy",
-        Array::of(&format!("(12, {})", made.samples), &drifting),
+        Array::of(&format!("(12, {})", generated.samples), &drifting),
     );
     let names: Vec<String> = (0..12).map(|c| format!("E{c}")).collect();
     dir.write("names.txt", names.join("\n"));
@@ -86,11 +89,13 @@ fn picks_filters_and_reference_channels_are_reported() {
     );
     // The cleaned recording is not filtered, and the bad channel is unchanged.
     let cleaned = dir.array("r/cleaned.npy");
-    let last = 11 * made.samples;
+    let last = 11 * generated.samples;
     assert_eq!(cleaned.data[last..], drifting[last..]);
     let mean = |x: &[f64]| x[..1000].iter().sum::<f64>() / 1000.0;
     assert!(
-        (mean(&cleaned.data[last - made.samples..]) / mean(&drifting[last - made.samples..]) - 1.0)
+        (mean(&cleaned.data[last - generated.samples..])
+            / mean(&drifting[last - generated.samples..])
+            - 1.0)
             .abs()
             < 0.2
     );
@@ -109,18 +114,18 @@ fn picks_filters_and_reference_channels_are_reported() {
 
 #[test]
 fn flagged_sources_always_have_figures() {
-    let made = nonstationary(30, 100, 200, 4);
+    let generated = nonstationary(30, 100, 200, 4);
     let dir = TestDir::new();
-    let mut data = made.data.clone();
+    let mut data = generated.data.clone();
     // Line noise of constant power is the source that varies least.
-    for (c, row) in data.chunks_exact_mut(made.samples).enumerate() {
+    for (c, row) in data.chunks_exact_mut(generated.samples).enumerate() {
         for (t, x) in row.iter_mut().enumerate() {
             *x += (c as f64 - 9.0) * (std::f64::consts::TAU * 0.2 * t as f64).sin();
         }
     }
     dir.write(
         "recording.npy",
-        Array::of(&format!("(30, {})", made.samples), &data),
+        Array::of(&format!("(30, {})", generated.samples), &data),
     );
     dir
         // Nonstationary white sources look like muscle activity.
@@ -144,17 +149,20 @@ fn flagged_sources_always_have_figures() {
 
 #[test]
 fn info_file_gives_names_positions_and_bad_spans() {
-    let made = nonstationary(6, 50, 200, 6);
-    let mut data = made.data.clone();
-    data[2 * made.samples + 5000] = f64::NAN;
+    let generated = nonstationary(6, 50, 200, 6);
+    let mut data = generated.data.clone();
+    data[2 * generated.samples + 5000] = f64::NAN;
     let dir = TestDir::new();
     dir.write(
         "recording.npy",
-        Array::of(&format!("(6, {})", made.samples), &data),
+        Array::of(&format!("(6, {})", generated.samples), &data),
     );
     dir.write(
         "eog.npy",
-        Array::of(&format!("(1, {})", made.samples), made.sources.row(2)),
+        Array::of(
+            &format!("(1, {})", generated.samples),
+            generated.sources.row(2),
+        ),
     );
     let info = serde_json::json!({
         "name": "subject <1>",

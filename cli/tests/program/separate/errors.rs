@@ -9,8 +9,8 @@ use crate::Array;
 
 #[test]
 fn invalid_input_gives_one_line_of_error() {
-    let made = nonstationary(10, 10, 100, 7);
-    let dir = dir(&made);
+    let generated = nonstationary(10, 10, 100, 7);
+    let dir = dir(&generated);
     dir.write("file", "");
     dir.write("recording.fif", "fif");
     dir.write("flat.npy", Array::of("(7,)", &[0.0; 7]));
@@ -107,7 +107,7 @@ const ERRORS: [(&str, &str); 34] = [
     ("recording.npy --bands 1-4", "--bands requires --sfreq"),
     (
         "recording.npy --segment-length 1.5",
-        "expected a whole number of samples, or a time such as 0.25s",
+        "expected an integer number of samples, or a time such as 0.25s",
     ),
     (
         "recording.npy --segment-length 0.25s",
@@ -123,7 +123,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --sfreq 100 --highpass 50",
-        "--highpass must be above 0 and below half of --sfreq, 50 Hz, got 50",
+        "--highpass must be above 0 and below half of --sfreq (50 Hz), got 50",
     ),
     (
         "recording.npy --sfreq 100 --highpass 20 --lowpass 10",
@@ -175,7 +175,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "cut.npy",
-        "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but only 3",
+        "cut.npy: the file is truncated: its shape (2, 5) needs 10 numbers, but the file has 3",
     ),
     (
         "recording.npy --lags 1:3",

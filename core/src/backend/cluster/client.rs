@@ -55,9 +55,9 @@ impl<F: Fn(&[u8]) -> Result<Vec<Vec<u8>>, Error>> SendRequests for F {
 /// use std::ops::ControlFlow;
 ///
 /// // Two workers in this process.
-/// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
+/// let generated = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// let worker = |first: usize, n: usize| {
-///     let data = &made.data[first * 16..(first + n) * 16];
+///     let data = &generated.data[first * 16..(first + n) * 16];
 ///     let chunk = Chunk::new(data, n, 4, first, &SetOptions::default())?;
 ///     Worker::of_chunks(vec![chunk], None, Some(1))
 /// };

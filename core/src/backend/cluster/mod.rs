@@ -8,7 +8,8 @@
 //! # Fault tolerance
 //!
 //! A request contains everything that its result depends on. The data that a worker keeps between
-//! requests only save work. A worker that replaces one whose process ended computes identical sums.
+//! requests only save work. If the process of a worker ends, a new worker with the same matrices
+//! computes identical sums.
 //!
 //! # Messages
 //!
@@ -38,16 +39,16 @@ mod worker;
 pub use client::{ClusterSet, SendRequests};
 pub use worker::Worker;
 
-/// Whether a message is about complex matrices. It tells whether a description belongs to
-/// [`ClusterSet::new`] or [`ClusterSet::complex`].
+/// Whether a message is about complex matrices. Descriptions of complex matrices belong to
+/// [`ClusterSet::complex`], others to [`ClusterSet::new`].
 ///
 /// ```
 /// use codiag::cluster::{Worker, is_complex};
 /// use codiag::backend::Chunk;
 /// use codiag::{SetOptions, synthetic};
 ///
-/// let made = synthetic::Synthetic::complex(10, 3, 0.1, 0);
-/// let chunk = Chunk::new(&made.data, 10, 3, 0, &SetOptions::default())?;
+/// let generated = synthetic::Synthetic::complex(10, 3, 0.1, 0);
+/// let chunk = Chunk::new(&generated.data, 10, 3, 0, &SetOptions::default())?;
 /// assert!(is_complex(&Worker::of_chunks(vec![chunk], None, None)?.describe()));
 /// # Ok::<(), codiag::Error>(())
 /// ```

@@ -17,11 +17,11 @@ use crate::{
 const N: usize = 300;
 const P: usize = 5;
 
-fn made() -> Vec<f64> {
+fn generated() -> Vec<f64> {
     Synthetic::new(N, P, 0.1, 3).data
 }
 
-fn made_complex() -> Vec<c64> {
+fn generated_complex() -> Vec<c64> {
     Synthetic::complex(N, P, 0.1, 3).data
 }
 
@@ -194,13 +194,13 @@ fn assert_cluster_gives_the_sums_of_the_set<T: Scalar>(data: &[T]) {
 
 #[test]
 fn cluster_gives_the_sums_of_the_set_even_if_workers_are_replaced() {
-    assert_cluster_gives_the_sums_of_the_set(&made());
-    assert_cluster_gives_the_sums_of_the_set(&made_complex());
+    assert_cluster_gives_the_sums_of_the_set(&generated());
+    assert_cluster_gives_the_sums_of_the_set(&generated_complex());
 }
 
 #[test]
 fn sample_has_every_seventh_matrix_of_the_set() {
-    let workers = workers(&made());
+    let workers = workers(&generated());
     let sender = |message: &[u8]| {
         workers
             .iter()
@@ -208,7 +208,7 @@ fn sample_has_every_seventh_matrix_of_the_set() {
             .collect()
     };
     let mut set = ClusterSet::new(&sender, &descriptions(&workers), None).unwrap();
-    let mut in_memory = InMemory::new(&whole(&made()));
+    let mut in_memory = InMemory::new(&whole(&generated()));
     let (mut sample, mut expected) = (set.sample(7).unwrap(), in_memory.sample(7).unwrap());
     let (sample, expected) = (sample.as_mut().unwrap(), expected.as_mut().unwrap());
     assert_eq!(sample.summary().len, expected.summary().len);
@@ -235,7 +235,7 @@ fn sample_has_every_seventh_matrix_of_the_set() {
         "matrix 0 has weight zero"
     );
     let single = set.sample(299).unwrap().unwrap();
-    assert_eq!(single.summary().mean, whole(&made()).matrix(299));
+    assert_eq!(single.summary().mean, whole(&generated()).matrix(299));
 }
 
 fn solved<T: Scalar>(
@@ -253,13 +253,13 @@ fn assert_solves_agree<T: Scalar>(data: &[T], settings: &Settings) {
     let expected = diagonalize(&whole(data), settings).unwrap();
     for lifetime in [usize::MAX, 5] {
         let sender = Replacing::new(workers(data), lifetime);
-        let found = solved::<T>(&sender, &descriptions(&workers(data)), None, settings);
-        assert_eq!(found.status, expected.status);
-        assert_near(&[found.loss], &[expected.loss], 1e-10);
-        let (x, y) = (reals(found.b.as_slice()), reals(expected.b.as_slice()));
+        let result = solved::<T>(&sender, &descriptions(&workers(data)), None, settings);
+        assert_eq!(result.status, expected.status);
+        assert_near(&[result.loss], &[expected.loss], 1e-10);
+        let (x, y) = (reals(result.b.as_slice()), reals(expected.b.as_slice()));
         assert_near(x, y, 1e-6);
-        assert_near(found.powers.as_slice(), expected.powers.as_slice(), 1e-6);
-        assert_near(&found.residuals, &expected.residuals, 1e-6);
+        assert_near(result.powers.as_slice(), expected.powers.as_slice(), 1e-6);
+        assert_near(&result.residuals, &expected.residuals, 1e-6);
     }
 }
 
@@ -274,14 +274,14 @@ fn solves_agree_with_those_in_memory() {
         Settings::default().orthogonal(true),
         Settings::default().hessian_memory(0),
     ] {
-        assert_solves_agree(&made(), &settings);
+        assert_solves_agree(&generated(), &settings);
     }
-    assert_solves_agree(&made_complex(), &Settings::default());
+    assert_solves_agree(&generated_complex(), &Settings::default());
 }
 
 #[test]
 fn reduced_set_is_solved_in_the_channels() {
-    let (data, rank) = (made(), Rank::Exactly(3));
+    let (data, rank) = (generated(), Rank::Exactly(3));
     let options = SetOptions::default().weights(weights()).n_components(rank);
     let expected = MatrixSet::with_options(&data, N, P, &options).unwrap();
     let expected = diagonalize(&expected, &Settings::default()).unwrap();
@@ -297,20 +297,20 @@ fn reduced_set_is_solved_in_the_channels() {
             .map(|worker| worker.respond(message))
             .collect()
     };
-    let found = solved(
+    let result = solved(
         &sender,
         &descriptions(&workers),
         Some(reduction),
         &Settings::default(),
     );
-    assert_eq!((found.b.rows(), found.b.columns()), (3, P));
-    assert_near(found.b.as_slice(), expected.b.as_slice(), 1e-6);
+    assert_eq!((result.b.rows(), result.b.columns()), (3, P));
+    assert_near(result.b.as_slice(), expected.b.as_slice(), 1e-6);
 }
 
 #[test]
 fn pairwise_methods_are_not_supported() {
-    let sender = Replacing::new(workers(&made()), usize::MAX);
-    let mut set = ClusterSet::new(&sender, &descriptions(&workers(&made())), None).unwrap();
+    let sender = Replacing::new(workers(&generated()), usize::MAX);
+    let mut set = ClusterSet::new(&sender, &descriptions(&workers(&generated())), None).unwrap();
     let settings = Settings::default().method(Method::Pham);
     let mut observer = |_: &Record, _: &Matrix| ControlFlow::Continue(());
     let error = diagonalize_with_backend(&mut set, &settings, &mut observer);
@@ -324,7 +324,7 @@ fn evaluated<A: SendRequests + ?Sized>(set: &mut ClusterSet<'_, A>) -> Result<()
 
 #[test]
 fn damaged_responses_are_errors() {
-    let workers = workers(&made());
+    let workers = workers(&generated());
     let descriptions = descriptions(&workers);
     let damages: [fn(&mut Vec<Vec<u8>>); 7] = [
         |responses| responses[1].truncate(100),
@@ -353,7 +353,7 @@ fn damaged_responses_are_errors() {
 
 #[test]
 fn damaged_descriptions_are_errors() {
-    let workers = workers(&made());
+    let workers = workers(&generated());
     let sender = |message: &[u8]| {
         workers
             .iter()
@@ -373,7 +373,7 @@ fn damaged_descriptions_are_errors() {
     other_version[1][2] += 1;
     let error = ClusterSet::new(&sender, &other_version, None).err();
     assert!(matches!(error, Some(Error::InvalidResponse { .. })));
-    let complex = descriptions(&self::workers(&made_complex()));
+    let complex = descriptions(&self::workers(&generated_complex()));
     let error = ClusterSet::new(&sender, &complex, None).err();
     assert!(matches!(error, Some(Error::InvalidResponse { .. })));
     let none: [&[u8]; 0] = [];
@@ -383,7 +383,7 @@ fn damaged_descriptions_are_errors() {
 
 #[test]
 fn unknown_messages_are_errors() {
-    let worker = &workers(&made())[0];
+    let worker = &workers(&generated())[0];
     let request = requests::<f64>().swap_remove(10);
     let good = Message::Request(request).to_bytes(P, None);
     assert!(worker.respond(&good).is_ok());

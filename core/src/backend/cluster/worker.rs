@@ -19,9 +19,9 @@ pub(super) const DESCRIPTION: u8 = 255;
 /// use codiag::cluster::Worker;
 /// use codiag::backend::Chunk;
 ///
-/// let made = synthetic::Synthetic::new(60, 4, 0.1, 0);
+/// let generated = synthetic::Synthetic::new(60, 4, 0.1, 0);
 /// // Matrices 20 to 59 of the set.
-/// let chunk = Chunk::new(&made.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
+/// let chunk = Chunk::new(&generated.data[20 * 16..], 40, 4, 20, &SetOptions::default())?;
 /// let worker = Worker::of_chunks(vec![chunk], None, Some(1))?;
 /// assert_eq!((worker.len(), worker.dimension()), (40, 4));
 /// assert_eq!(worker.respond(b"not a request"), Err(codiag::Error::InvalidRequest));
@@ -38,7 +38,7 @@ pub struct Worker<T: Scalar = f64> {
 
 impl<T: Scalar> Worker<T> {
     /// Creates a worker for the matrices of some chunks. `filters` are those of the
-    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `threads`
+    /// [`Reduction`](crate::Reduction) of the whole set, if its rank is reduced. At most `n_jobs`
     /// threads are used; the number is chosen automatically if None.
     ///
     /// # Errors
@@ -50,16 +50,16 @@ impl<T: Scalar> Worker<T> {
     pub fn of_chunks(
         chunks: Vec<Chunk<T>>,
         filters: Option<&Matrix<T>>,
-        threads: Option<usize>,
+        n_jobs: Option<usize>,
     ) -> Result<Self, Error> {
         let runs = chunks.iter().map(|c| (c.first(), c.len())).collect();
         let weight = chunks.iter().map(Chunk::weight).sum();
-        let set = MatrixSet::of_chunks(chunks, filters, threads)?;
+        let set = MatrixSet::of_chunks(chunks, filters, n_jobs)?;
         Ok(Self {
             runs,
             weight,
             summary: set.summary().clone(),
-            n_jobs: threads,
+            n_jobs,
             sets: Mutex::new(Sets {
                 all: InMemory::new(&set),
                 sample: None,

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::file::MatrixFile;
-use super::plan::{Needs, Plan};
+use super::plan::{Plan, PlanInput};
 use crate::data::Criterion;
-use crate::data::build::{Indefinite, negative_lane};
+use crate::data::build::{IndefiniteMatrix, negative_lane};
 use crate::data::{Block, groups};
 use crate::linalg::kernels::LANES;
 use crate::linalg::{Matrix, Scalar};
@@ -17,7 +17,7 @@ pub const MAX_STEP: usize = 8;
 
 /// Selection of matrices in a file, and the operations applied to each.
 #[derive(Clone)]
-pub struct Recipe<T> {
+pub struct Selection<T> {
     pub file: Arc<MatrixFile>,
     pub criterion: Criterion,
     /// Every `step`-th matrix of the file is selected.
@@ -36,7 +36,7 @@ pub struct Recipe<T> {
     pub capacity: usize,
 }
 
-impl<T: Scalar> Recipe<T> {
+impl<T: Scalar> Selection<T> {
     /// Returns the number of selected matrices.
     pub fn len(&self) -> usize {
         self.file.len().div_ceil(self.step)
@@ -60,7 +60,7 @@ impl<T: Scalar> Recipe<T> {
 
 /// Blocks of a file, some of which stay in memory after they have been read.
 pub struct Blocks<T> {
-    pub recipe: Recipe<T>,
+    pub selection: Selection<T>,
     pub file: Arc<MatrixFile>,
     pub groups: Vec<Range<usize>>,
     pub plan: Plan,
@@ -83,22 +83,22 @@ impl<T> MaybeKept<'_, T> {
 }
 
 impl<T: Scalar> Blocks<T> {
-    /// Plans the blocks of a recipe for a memory budget and at most this number of threads.
-    pub fn new(recipe: Recipe<T>, memory: Memory, threads: usize) -> Result<Self, Error> {
-        let (n, capacity) = (recipe.len(), recipe.capacity);
-        let dimension = recipe.dimension();
-        let file = Arc::clone(&recipe.file);
-        let needs = Needs {
-            fitted: recipe.criterion.is_least_squares(),
+    /// Plans the blocks of a selection for a memory limit and at most this number of threads.
+    pub fn new(selection: Selection<T>, memory: Memory, threads: usize) -> Result<Self, Error> {
+        let (n, capacity) = (selection.len(), selection.capacity);
+        let dimension = selection.dimension();
+        let file = Arc::clone(&selection.file);
+        let needs = PlanInput {
+            fitted: selection.criterion.is_least_squares(),
             n,
             planes: T::PLANES,
             channels: file.size(),
             dimension,
             capacity,
-            span: file.span(recipe.step),
+            span: file.span(selection.step),
             sample: (Block::<T>::capacity(dimension), file.span(MAX_STEP)),
             converted: !file.is_native::<T>(),
-            weighted: recipe.weights.is_some(),
+            weighted: selection.weights.is_some(),
         };
         let plan = needs.plan(memory, threads)?;
         let count = n.div_ceil(capacity);
@@ -106,7 +106,7 @@ impl<T: Scalar> Blocks<T> {
         Ok(Self {
             groups: groups::partition_blocks::<T>(count, lanes, dimension),
             kept: (0..count).map(|_| OnceLock::new()).collect(),
-            recipe,
+            selection,
             file,
             plan,
         })
@@ -119,8 +119,8 @@ impl<T: Scalar> Blocks<T> {
 
     /// Returns the number of matrices in block k.
     pub fn matrices(&self, k: usize) -> usize {
-        let capacity = self.recipe.capacity;
-        capacity.min(self.recipe.len() - k * capacity)
+        let capacity = self.selection.capacity;
+        capacity.min(self.selection.len() - k * capacity)
     }
 
     /// Drops all kept blocks.
@@ -170,17 +170,17 @@ impl<T: Scalar> Blocks<T> {
         bytes: &mut Vec<u8>,
     ) -> Result<usize, Error> {
         rows.resize(lanes.len() * self.file.size().pow(2), T::ZERO);
-        let first = (k * self.recipe.capacity + lanes.start) * self.recipe.step;
-        self.file.read(first, self.recipe.step, rows, bytes)?;
+        let first = (k * self.selection.capacity + lanes.start) * self.selection.step;
+        self.file.read(first, self.selection.step, rows, bytes)?;
         Ok(lanes.len() * self.file.matrix_bytes())
     }
 
     /// Allocates block k with its weights. Its matrices must be gathered.
     pub fn begin(&self, k: usize) -> Block<T> {
         let mut block = Block::unwritten(self.file.size(), self.matrices(k));
-        let first = k * self.recipe.capacity;
+        let first = k * self.selection.capacity;
         for lane in 0..block.matrices {
-            block.weights[lane] = self.recipe.weight(first + lane);
+            block.weights[lane] = self.selection.weight(first + lane);
         }
         block
     }
@@ -200,21 +200,21 @@ impl<T: Scalar> Blocks<T> {
             *place = matrix;
             count += 1;
         }
-        let first = k * self.recipe.capacity;
-        let number = |lane: usize| (first + lane) * self.recipe.step;
-        block.gather_eight(&eight[..count], at, self.recipe.symmetrize, number)
+        let first = k * self.selection.capacity;
+        let number = |lane: usize| (first + lane) * self.selection.step;
+        block.gather_eight(&eight[..count], at, self.selection.symmetrize, number)
     }
 
     /// Shrinks and reduces the matrices of the gathered block k.
     pub fn complete(&self, k: usize, mut block: Block<T>) -> Result<Block<T>, Error> {
-        block.shrink(self.recipe.shrinkage);
-        if let Some(mean) = &self.recipe.semidefinite
+        block.shrink(self.selection.shrinkage);
+        if let Some(mean) = &self.selection.semidefinite
             && let Some(lane) = negative_lane(&block, mean)
         {
-            let matrix = k * self.recipe.capacity + lane;
-            return Err(Indefinite::new(&block, lane, matrix).error_for_reduced());
+            let matrix = k * self.selection.capacity + lane;
+            return Err(IndefiniteMatrix::new(&block, lane, matrix).error_for_reduced());
         }
-        Ok(match &self.recipe.filters {
+        Ok(match &self.selection.filters {
             Some(filters) => block.reduced(filters),
             None => block,
         })

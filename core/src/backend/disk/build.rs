@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::blocks::{Blocks, Recipe};
+use super::blocks::{Blocks, Selection};
 use super::pass::{ReadObserver, ReadProgress, Summation, pass};
 use super::{MatrixFile, OnDisk};
 use crate::data::build::{
-    Indefinite, block_constants, block_energy, check_constant, check_range, trace,
+    IndefiniteMatrix, block_constants, block_energy, check_constant, check_range, trace,
 };
 use crate::data::groups::{add_slices, packed_len};
 use crate::data::{Block, Rank, Reduction, SetOptions, Summary};
@@ -16,15 +16,15 @@ use crate::linalg::{self, Matrix, Scalar, c64, kernels};
 use crate::threads::Workers;
 use crate::{Error, Memory};
 
-/// Sums of the first data pass.
-struct First {
+/// Sums of the data pass that validates the matrices.
+struct FirstPassSums {
     mean: Vec<f64>,
     constant: f64,
     /// First matrix that is not positive definite.
-    indefinite: Option<Indefinite>,
+    indefinite: Option<IndefiniteMatrix>,
 }
 
-impl First {
+impl FirstPassSums {
     fn add(&mut self, other: &Self) {
         add_slices(&mut self.mean, &other.mean);
         self.constant += other.constant;
@@ -37,7 +37,7 @@ impl OnDisk<'static> {
     ///
     /// # Errors
     /// If the matrices are not all finite, symmetric and, for the likelihood, positive definite; if
-    /// the options are invalid; or if the budget is too small. The error names the file.
+    /// the options are invalid; or if the memory limit is too small. The error names the file.
     pub fn new(file: MatrixFile, memory: Memory, options: &SetOptions) -> Result<Self, Error> {
         Self::new_with_observer(file, memory, options, unobserved)
     }
@@ -111,7 +111,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         options.check(n)?;
         let threads = Workers::new(options.n_jobs, n * T::PLANES.pow(2), p).count();
         let weights = options.weights.as_ref();
-        let recipe = Recipe {
+        let selection = Selection {
             file: Arc::clone(file),
             step: 1,
             criterion: options.criterion,
@@ -123,30 +123,30 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
             semidefinite: None,
             capacity: Block::<T>::capacity(p),
         };
-        let mut blocks = Blocks::new(recipe, memory, threads)?;
-        let whole = options.n_components == Rank::Full;
-        let mut first = first_pass(&blocks, &*observer, whole)?;
+        let mut blocks = Blocks::new(selection, memory, threads)?;
+        let has_full_rank = options.n_components == Rank::Full;
+        let mut first = first_pass(&blocks, &*observer, has_full_rank)?;
         let mut mean = linalg::unpacked(p, &first.mean);
         check_range(&mean)?;
         let mut reduction = None;
-        if !whole {
-            let mut recipe = blocks.recipe.clone();
-            let found = if options.criterion.requires_definite() {
-                let found = Reduction::of_mean(&mean, options.n_components)?;
-                recipe.semidefinite = Some(Arc::new(mean));
-                found
+        if !has_full_rank {
+            let mut selection = blocks.selection.clone();
+            let reduced = if options.criterion.requires_definite() {
+                let reduced = Reduction::of_mean(&mean, options.n_components)?;
+                selection.semidefinite = Some(Arc::new(mean));
+                reduced
             } else {
                 let energy = energy(&blocks, &*observer)?;
                 check_constant(options.criterion, trace(&energy))?;
                 Reduction::of_energy(&energy, options.n_components)?
             };
-            recipe.filters = Some(Arc::new(found.filters().clone()));
+            selection.filters = Some(Arc::new(reduced.filters().clone()));
             drop(blocks);
-            blocks = Blocks::new(recipe, memory, threads)?;
+            blocks = Blocks::new(selection, memory, threads)?;
             first = first_pass(&blocks, &*observer, true)?;
-            blocks.recipe.semidefinite = None;
-            mean = linalg::unpacked(found.rank(), &first.mean);
-            reduction = Some(found);
+            blocks.selection.semidefinite = None;
+            mean = linalg::unpacked(reduced.rank(), &first.mean);
+            reduction = Some(reduced);
         }
         if let Some(indefinite) = first.indefinite {
             return Err(indefinite.error(&mean));
@@ -182,23 +182,23 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
     }
 
     /// Returns every `step`-th matrix as a set; None if their weights are all zero.
-    pub(super) fn every(&mut self, step: usize) -> Result<Option<Self>, Error> {
-        let whole = &self.blocks.recipe;
+    pub(super) fn sampled_by(&mut self, step: usize) -> Result<Option<Self>, Error> {
+        let whole = &self.blocks.selection;
         let places = (0..whole.len()).step_by(step);
         let total: f64 = places.map(|i| whole.weight(i)).sum();
         if total <= 0.0 {
             return Ok(None);
         }
-        let recipe = Recipe {
+        let selection = Selection {
             step: whole.step * step,
             total: whole.total * total,
             capacity: Block::<T>::capacity(self.dimension()),
             ..whole.clone()
         };
-        // The sample gets the whole budget.
+        // The sample gets the whole memory limit.
         self.line = None;
         self.blocks.clear();
-        let blocks = Blocks::new(recipe, self.memory, self.threads)?;
+        let blocks = Blocks::new(selection, self.memory, self.threads)?;
         let p = self.dimension();
         let sums = Summation {
             zero: || vec![0.0; packed_len::<T>(p)],
@@ -211,7 +211,7 @@ impl<'w, T: Scalar> OnDisk<'w, T> {
         let mean = pass(&blocks, &*self.observer, |_| true, &sums)?;
         let summary = Summary {
             criterion: self.summary.criterion,
-            len: blocks.recipe.len(),
+            len: blocks.selection.len(),
             mean: linalg::unpacked(p, &mean),
             constant: 0.0,
             reduction: None,
@@ -229,16 +229,16 @@ fn first_pass<T: Scalar>(
     blocks: &Blocks<T>,
     observer: &dyn ReadObserver,
     factorize: bool,
-) -> Result<First, Error> {
-    let (p, criterion) = (blocks.recipe.dimension(), blocks.recipe.criterion);
-    let capacity = blocks.recipe.capacity;
+) -> Result<FirstPassSums, Error> {
+    let (p, criterion) = (blocks.selection.dimension(), blocks.selection.criterion);
+    let capacity = blocks.selection.capacity;
     let sums = Summation {
-        zero: || First {
+        zero: || FirstPassSums {
             mean: vec![0.0; packed_len::<T>(p)],
             constant: 0.0,
             indefinite: None,
         },
-        work: |sums: &mut First, k: usize, block: Option<&Block<T>>, _: &mut _| {
+        work: |sums: &mut FirstPassSums, k: usize, block: Option<&Block<T>>, _: &mut _| {
             let block = block.expect("every block is needed");
             kernels::combine(block.entries(), &block.weights, &mut sums.mean);
             if !factorize {
@@ -248,17 +248,17 @@ fn first_pass<T: Scalar>(
             sums.constant += linalg::dot(&block.weights[..constants.len()], &constants);
             if let Some(lane) = singular.filter(|_| sums.indefinite.is_none()) {
                 let matrix = k * capacity + lane;
-                sums.indefinite = Some(Indefinite::new(block, lane, matrix));
+                sums.indefinite = Some(IndefiniteMatrix::new(block, lane, matrix));
             }
         },
-        add: &First::add,
+        add: &FirstPassSums::add,
     };
     pass(blocks, observer, |_| true, &sums)
 }
 
 /// Returns Σ_i w_i (Cⁱ)².
 fn energy<T: Scalar>(blocks: &Blocks<T>, observer: &dyn ReadObserver) -> Result<Matrix<T>, Error> {
-    let p = blocks.recipe.dimension();
+    let p = blocks.selection.dimension();
     let sums = Summation {
         zero: || Matrix::zeros(p, p),
         work: |sums: &mut Matrix<T>, _, block: Option<&Block<T>>, _: &mut _| {

@@ -1,7 +1,7 @@
 //! A file of matrices, read in pieces by position.
 //!
 //! The file is not mapped into memory: mapped pages count as resident memory and would exceed the
-//! budget, and a mapped file that is truncated during a solve would end the process.
+//! memory limit, and a mapped file that is truncated during a solve would end the process.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::linalg::{Scalar, c64};
 use crate::npy::{ArrayFile, NpyError, Numbers};
 use crate::{Error, MatrixSet, Memory, SetOptions};
 
-/// Size in bytes from which the matrices of a sample are read one by one. Smaller ones are read
-/// together with the matrices between them.
+/// Size in bytes from which the matrices of a sample are read one by one. Smaller matrices are read
+/// together with the unselected matrices between them.
 const SEPARATE_READ_FROM: usize = 4096;
 
 /// n matrices of p×p numbers in a file, one after the other in row-major order.
@@ -22,8 +22,8 @@ const SEPARATE_READ_FROM: usize = 4096;
 /// let folder = std::env::temp_dir().join("codiag-example-of-matrix-file");
 /// std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("covariances.f64");
-/// let made = synthetic::Synthetic::new(10, 3, 0.1, 0);
-/// let bytes: Vec<u8> = made.data.iter().flat_map(|x| x.to_le_bytes()).collect();
+/// let generated = synthetic::Synthetic::new(10, 3, 0.1, 0);
+/// let bytes: Vec<u8> = generated.data.iter().flat_map(|x| x.to_le_bytes()).collect();
 /// std::fs::write(&path, bytes)?;
 ///
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 10, 3)?;
@@ -106,7 +106,7 @@ impl MatrixFile {
         self.file.path()
     }
 
-    /// Returns the number of bytes of all matrices in the file.
+    /// Returns the size of all matrices in the file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.n as u64 * self.matrix_bytes() as u64
     }
@@ -191,7 +191,7 @@ impl MatrixFile {
             return self.fill(first, out, bytes);
         }
         if self.span(step) > width {
-            // Together with the matrices between them, which are not converted.
+            // The matrices between the selected ones are read too, but not converted.
             let matrices = (out.len() / square - 1) * step + 1;
             bytes.resize(matrices * width, 0);
             let place = (first * square) as u64;
@@ -199,8 +199,8 @@ impl MatrixFile {
             if done < bytes.len() {
                 return Err(self.truncated(first + done / width));
             }
-            let wanted = bytes.chunks(step * width).map(|x| &x[..width]);
-            let places = out.chunks_exact_mut(square).zip(wanted);
+            let selected = bytes.chunks(step * width).map(|x| &x[..width]);
+            let places = out.chunks_exact_mut(square).zip(selected);
             places.for_each(|(out, bytes)| self.file.numbers().convert(bytes, out));
             return Ok(());
         }

@@ -1,8 +1,8 @@
-//! Backend whose matrices stay in a file, within a memory budget.
+//! Backend whose matrices stay in a file, within a memory limit.
 //!
 //! Every request reads the Cⁱ and transforms them by B. Blocks, groups and kernels are those of a
-//! set in memory. Results differ by rounding errors only: in memory the Dⁱ are updated from point
-//! to point, on disk they are recomputed from the Cⁱ at each.
+//! set in memory. Results differ only by rounding errors: in memory, the Dⁱ are updated from point
+//! to point; on disk, they are recomputed from the Cⁱ at every point.
 //!
 //! A Newton iteration takes two data passes. The first computes gradient and Hessian at the new
 //! point together: transforming the matrices twice would cost more than the unused Hessian of the
@@ -11,7 +11,7 @@
 mod blocks;
 mod build;
 mod file;
-mod ordered;
+mod ordered_sum;
 mod pass;
 mod plan;
 
@@ -20,8 +20,8 @@ pub use pass::{ReadObserver, ReadProgress};
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::block_state::{BlockState, View, line_point_of_table};
-use super::kept::Reuse;
+use super::block_state::{BlockState, BlockView, line_point_of_table};
+use super::cache_keys::Reuse;
 use super::request::{Request, Sums, Tables};
 use super::task::Task;
 use super::{Backend, Capabilities, Summary};
@@ -32,7 +32,7 @@ use crate::{Error, Memory};
 use blocks::Blocks;
 use pass::{Summation, pass};
 
-/// Matrices in a file, read in parts within a memory budget. Complex matrices are opened by
+/// Matrices in a file, read in parts within a memory limit. Complex matrices are opened by
 /// [`OnDisk::complex`].
 ///
 /// ```
@@ -40,8 +40,8 @@ use pass::{Summation, pass};
 /// use codiag::diagonalize_with_backend;
 /// use codiag::{Matrix, MatrixFile, OnDisk, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-on-disk-{}.f64", std::process::id()));
-/// # let made = synthetic::Synthetic::new(2000, 4, 0.1, 0);
-/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+/// # let generated = synthetic::Synthetic::new(2000, 4, 0.1, 0);
+/// # std::fs::write(&path, generated.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 ///
 /// // 2000 matrices of 4×4 numbers. For a .npy file, MatrixFile::open reads the shape from its header.
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 2000, 4)?;
@@ -53,9 +53,10 @@ use pass::{Summation, pass};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The budget includes all memory that grows with the number or the size of the matrices, but not
-/// the constant memory of a program. [`Diagonalization::powers`](crate::Diagonalization::powers)
-/// and [`residuals`](crate::Diagonalization::residuals) are left empty if they do not fit.
+/// The memory limit includes all memory that grows with the number or the size of the matrices, but
+/// not the constant memory of a program.
+/// [`Diagonalization::powers`](crate::Diagonalization::powers) and
+/// [`residuals`](crate::Diagonalization::residuals) are left empty if they do not fit.
 /// [`Method::Pham`](crate::Method::Pham), which needs p²/2 data passes per iteration, is not
 /// supported.
 pub struct OnDisk<'w, T = f64> {
@@ -64,11 +65,11 @@ pub struct OnDisk<'w, T = f64> {
     memory: Memory,
     threads: usize,
     observer: Arc<dyn ReadObserver + Send + Sync + 'w>,
-    /// Diagonals along the last direction.
+    /// Diagonals along the last search direction.
     line: Option<LineTables<T>>,
 }
 
-/// Diagonals along a direction, of the blocks for which the budget suffices.
+/// Diagonals along a search direction, for the blocks whose tables fit into the memory limit.
 struct LineTables<T> {
     b: Matrix<T>,
     e: Matrix<T>,
@@ -102,7 +103,7 @@ impl<T: Scalar> OnDisk<'_, T> {
         self.summary.dimension()
     }
 
-    /// Evaluates a request by a data pass.
+    /// Evaluates a request by one data pass.
     fn sum(&mut self, request: &Request<T>, sums: &mut Sums<T>) -> Result<(), Error> {
         let p = self.dimension();
         let task = Task::new(request, self.summary.criterion, Reuse::default());
@@ -115,26 +116,26 @@ impl<T: Scalar> OnDisk<'_, T> {
         let mut with_tables = matches!(request, Request::Components { tables: true, .. });
         with_tables &= self.blocks.plan.tables;
         if with_tables {
-            // Their memory is needed for the tables.
+            // The tables of powers need the memory of the line tables and of the blocks.
             self.line = None;
             self.blocks.clear();
             self.blocks.plan.kept = 0;
         }
         let rows = if with_tables { self.summary.len } else { 0 };
         let (mut powers, mut constants) = (vec![0.0; rows * p], vec![0.0; rows]);
-        let capacity = self.blocks.recipe.capacity;
+        let capacity = self.blocks.selection.capacity;
         let places = powers.chunks_mut(capacity * p);
         let places: Vec<Mutex<(&mut [f64], &mut [f64])>> = places
             .zip(constants.chunks_mut(capacity))
             .map(Mutex::new)
             .collect();
-        let known = self.line.as_ref().filter(|line| match request {
+        let line_tables = self.line.as_ref().filter(|line| match request {
             Request::LinePoint { b, e, .. } => line.b == *b && line.e == *e,
             _ => false,
         });
-        let table = |k: usize| known.and_then(|line| line.tables.get(k)?.get());
+        let table = |k: usize| line_tables.and_then(|line| line.tables.get(k)?.get());
         let with_hessian = task.with_hessian;
-        let found = pass(
+        let total = pass(
             &self.blocks,
             &*self.observer,
             |k| table(k).is_none(),
@@ -152,7 +153,7 @@ impl<T: Scalar> OnDisk<'_, T> {
                         return sums.add_line_point(0, point);
                     }
                     let block = block.expect("a block without a table is read");
-                    let view = View::of(block);
+                    let view = BlockView::of(block);
                     let evaluated = state.evaluate(&view, task, sums);
                     evaluated.expect("all requests are supported in double precision");
                     if let Some(place) = lines.get(k) {
@@ -170,7 +171,7 @@ impl<T: Scalar> OnDisk<'_, T> {
             },
         )?;
         drop(places);
-        *sums = found;
+        *sums = total;
         sums.tables = with_tables.then_some(Tables { powers, constants });
         if let Request::Line { b, e } = request {
             let (b, e) = (b.clone(), e.clone());
@@ -223,7 +224,7 @@ impl<T: Scalar> Backend<T> for OnDisk<'_, T> {
 
     #[inline(never)] // compiled in this crate: see compiled.rs
     fn sample(&mut self, step: usize) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
-        let sample = self.every(step)?;
+        let sample = self.sampled_by(step)?;
         Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::{Duration, Instant};
 
 use super::blocks::Blocks;
-use super::ordered::Ordered;
+use super::ordered_sum::OrderedSum;
 use super::plan::PIECES_PER_THREAD;
 use crate::Error;
 use crate::backend::block_state::BlockState;
@@ -49,8 +49,8 @@ pub struct ReadProgress {
 /// use codiag::diagonalize_with_backend;
 /// use codiag::{Error, Matrix, MatrixFile, Memory, OnDisk, ReadProgress, Record, SetOptions, Settings, npy, synthetic};
 /// # let path = std::env::temp_dir().join(format!("codiag-observer-{}.f64", std::process::id()));
-/// # let made = synthetic::Synthetic::new(200, 4, 0.1, 0);
-/// # std::fs::write(&path, made.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+/// # let generated = synthetic::Synthetic::new(200, 4, 0.1, 0);
+/// # std::fs::write(&path, generated.data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
 /// let file = MatrixFile::raw(&path, 0, npy::Numbers::parse("<f8")?, 200, 4)?;
 /// let set = OnDisk::new(file, Memory(1_000_000), &SetOptions::default())?;
 ///
@@ -68,8 +68,8 @@ pub struct ReadProgress {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ReadObserver {
-    /// Called by the calling thread at the start of a data pass, and about twenty times a second
-    /// during it. `Break` stops the pass.
+    /// Called at the start of a data pass and about twenty times a second during it, by the thread
+    /// that called the solver. `Break` stops the data pass.
     fn observe(&self, reading: &ReadProgress) -> ControlFlow<()>;
 }
 
@@ -79,33 +79,33 @@ impl<F: Fn(&ReadProgress) -> ControlFlow<()>> ReadObserver for F {
     }
 }
 
-/// The sums of a data pass.
+/// Functions that compute the sums of a data pass.
 pub struct Summation<'a, Z, W, R> {
-    /// Returns sums that are zero.
+    /// Returns sums initialized to zero.
     pub zero: Z,
-    /// Adds one block, given its number; None for a block that is not needed.
+    /// Adds one block to the sums, given its number. The block is None if it is not needed.
     pub work: W,
     /// Adds the sums of one group to the total.
     pub add: &'a (dyn Fn(&mut R, &R) + Sync),
 }
 
-/// Sums of any type. The type is erased so that the code of a pass is compiled only once for real
-/// and once for complex numbers.
-type Part = Box<dyn Any + Send>;
+/// Sums of any type. The type is erased so that the code of a data pass is compiled only twice: for
+/// real and for complex numbers.
+type ErasedSums = Box<dyn Any + Send>;
 
 /// Adds a block, given its number, to sums of any type.
-type Work<'a, T> = dyn Fn(&mut Part, usize, Option<&Block<T>>, &mut BlockState) + Sync + 'a;
+type Work<'a, T> = dyn Fn(&mut ErasedSums, usize, Option<&Block<T>>, &mut BlockState) + Sync + 'a;
 
 /// A [`Summation`] with sums of any type.
 struct AnySums<'a, T> {
-    zero: &'a (dyn Fn() -> Part + Sync),
+    zero: &'a (dyn Fn() -> ErasedSums + Sync),
     work: &'a Work<'a, T>,
-    add: &'a (dyn Fn(&mut Part, &Part) + Sync),
+    add: &'a (dyn Fn(&mut ErasedSums, &ErasedSums) + Sync),
 }
 
 const ONE_TYPE: &str = "a pass has sums of one type";
 
-/// A message of a reading thread to its computing thread.
+/// Message of a reading thread to its computing thread.
 enum Message<T> {
     Group(usize),
     Piece(Vec<T>),
@@ -113,13 +113,13 @@ enum Message<T> {
 }
 
 /// State that all threads of a pass share.
-struct Shared<'a, T> {
+struct PassState<'a, T> {
     blocks: &'a Blocks<T>,
     /// Whether each block is needed.
     needed: Vec<bool>,
     /// Whether each block is read from the file.
     read: Vec<bool>,
-    ordered: Ordered<'a, Part>,
+    ordered: OrderedSum<'a, ErasedSums>,
     stop: AtomicBool,
     bytes: AtomicU64,
 }
@@ -156,7 +156,7 @@ fn pass_any<T: Scalar>(
     observer: &dyn ReadObserver,
     needed: Vec<bool>,
     sums: &AnySums<'_, T>,
-) -> Result<Part, Error> {
+) -> Result<ErasedSums, Error> {
     let count = blocks.count();
     let read: Vec<bool> = (0..count)
         .map(|k| needed[k] && !blocks.is_kept(k))
@@ -172,11 +172,11 @@ fn pass_any<T: Scalar>(
             .map_err(|e| blocks.file.with_path(e))?;
     }
     let plan = &blocks.plan;
-    let shared = Shared {
+    let shared = PassState {
         blocks,
         needed,
         read,
-        ordered: Ordered::new(blocks.groups.len(), plan.window, sums.add),
+        ordered: OrderedSum::new(blocks.groups.len(), plan.window, sums.add),
         stop: AtomicBool::new(false),
         bytes: AtomicU64::new(0),
     };
@@ -216,9 +216,9 @@ fn pass_any<T: Scalar>(
 }
 
 /// Wakes the waiting threads if this thread panics.
-struct Guard<'a>(&'a Ordered<'a, Part>);
+struct AbandonOnPanic<'a>(&'a OrderedSum<'a, ErasedSums>);
 
-impl Drop for Guard<'_> {
+impl Drop for AbandonOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.abandon();
@@ -226,10 +226,10 @@ impl Drop for Guard<'_> {
     }
 }
 
-impl<T: Scalar> Shared<'_, T> {
+impl<T: Scalar> PassState<'_, T> {
     /// Reads the blocks of one group after the other, a few pieces ahead of the computing thread.
     fn read_ahead(&self, full: &SyncSender<Message<T>>, empty: &Receiver<Vec<T>>) {
-        let _guard = Guard(&self.ordered);
+        let _guard = AbandonOnPanic(&self.ordered);
         let mut bytes = Vec::new();
         while let Some(group) = self.ordered.take() {
             if full.send(Message::Group(group)).is_err() {
@@ -263,7 +263,7 @@ impl<T: Scalar> Shared<'_, T> {
 
     /// Sums over the blocks of one group after the other.
     fn compute(&self, sums: &AnySums<'_, T>, pieces: &Receiver<Message<T>>, free: &Sender<Vec<T>>) {
-        let _guard = Guard(&self.ordered);
+        let _guard = AbandonOnPanic(&self.ordered);
         let mut workspace = BlockState::default();
         while let Ok(Message::Group(group)) = pieces.recv() {
             let mut total = (sums.zero)();

@@ -1,8 +1,9 @@
-//! Plan of a memory budget.
+//! Division of a memory limit.
 //!
-//! Each data pass needs, for each thread, a few pieces of the file and one block; and the sums and
-//! Hessians of the groups in progress. The rest of the budget is used for the tables of the line
-//! search, which save data passes, and then for keeping blocks, which saves reading.
+//! Each thread of a data pass needs a few pieces of the file and one block. In addition, the groups
+//! in progress need memory for their sums and Hessians. The rest of the memory limit is used for
+//! the tables of the line search, which save data passes, and then for keeping blocks, which saves
+//! reading.
 
 use crate::backend::COMBINATIONS_AT_ONCE;
 use crate::linalg::Triangle;
@@ -15,8 +16,8 @@ pub const PIECES_PER_THREAD: usize = 4;
 /// Approximate size of a piece of the file in bytes. A piece has at least eight matrices.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Properties of a set that determine its plan.
-pub struct Needs {
+/// Properties of a set that determine how its memory limit is divided.
+pub struct PlanInput {
     /// Number of matrices.
     pub n: usize,
     /// 1 for real matrices, 2 for complex matrices.
@@ -29,7 +30,7 @@ pub struct Needs {
     pub capacity: usize,
     /// Number of bytes of the file that are read for each matrix.
     pub span: usize,
-    /// `capacity` and `span` for a sample of the set, which shares the budget.
+    /// `capacity` and `span` for a sample of the set, which shares the memory limit.
     pub sample: (usize, usize),
     /// Whether the numbers in the file are converted to `f64`.
     pub converted: bool,
@@ -39,7 +40,7 @@ pub struct Needs {
     pub fitted: bool,
 }
 
-/// Plan of a memory budget.
+/// Division of a memory limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Number of computing threads. Each has another thread that reads.
@@ -50,30 +51,30 @@ pub struct Plan {
     pub hessian: bool,
     /// Number of matrices in one piece of the file.
     pub piece: usize,
-    /// Number of blocks whose tables of a line are kept.
+    /// Number of blocks whose line-search tables are kept in memory.
     pub lines: usize,
     /// Number of blocks that are kept in memory.
     pub kept: usize,
-    /// Whether the tables of a result fit.
+    /// Whether the tables of a result fit into the memory limit.
     pub tables: bool,
 }
 
-impl Needs {
-    /// Plans `memory` for at most this number of threads. Fails if it is not sufficient for one
+impl PlanInput {
+    /// Divides `memory` for at most this number of threads. Fails if it is not sufficient for one
     /// thread.
     pub fn plan(&self, memory: Memory, threads: usize) -> Result<Plan, Error> {
-        let budget = usize::try_from(memory.0).unwrap_or(usize::MAX);
+        let limit = usize::try_from(memory.0).unwrap_or(usize::MAX);
         let choices = (1..=threads.max(1)).rev().flat_map(|threads| {
             let windows = [2 * threads, threads];
             windows.map(|window| (threads, window))
         });
         for (threads, window) in choices {
             let fixed = self.fixed(threads, window);
-            if fixed > budget {
+            if fixed > limit {
                 continue;
             }
             let blocks = self.n.div_ceil(self.capacity);
-            let left = budget - fixed;
+            let left = limit - fixed;
             let line = 8 * 3 * self.dimension * self.capacity;
             let lines = blocks.min(left / line);
             let numbers = self.planes * Triangle::new(self.dimension).len() + 1;
@@ -149,7 +150,7 @@ impl Needs {
     }
 }
 
-/// Rounds up to two digits, so that the printed budget is sufficient.
+/// Rounds up to two digits, so that the printed memory limit is sufficient.
 fn round_up(bytes: u64) -> u64 {
     let unit = 10_u64.pow(bytes.max(10).ilog10() - 1);
     bytes.next_multiple_of(unit)
@@ -159,8 +160,8 @@ fn round_up(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn needs(n: usize, p: usize) -> Needs {
-        Needs {
+    fn needs(n: usize, p: usize) -> PlanInput {
+        PlanInput {
             n,
             channels: p,
             dimension: p,
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_budget_keeps_more_and_smallest_budget_is_sufficient() {
+    fn larger_memory_limit_keeps_more_and_smallest_memory_limit_is_sufficient() {
         for (n, p) in [(50_000, 40), (1_000_000, 4), (500, 200), (3, 1)] {
             let needs = needs(n, p);
             let Err(Error::Memory { smallest, .. }) = needs.plan(Memory(1), 4) else {

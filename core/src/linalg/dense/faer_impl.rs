@@ -158,7 +158,7 @@ pub fn log_det_and_inverse<T: Scalar>(m: &Matrix<T>) -> (f64, Matrix<T>) {
     (log_det, from_faer(lu.inverse().as_ref()))
 }
 
-/// Number of transpositions in a decomposition of a permutation.
+/// Returns the number of transpositions in a decomposition of a permutation.
 fn transpositions(order: &[usize]) -> usize {
     let mut seen = vec![false; order.len()];
     let mut count = 0;

@@ -113,7 +113,7 @@ fn exponential_of_an_antisymmetric_matrix_is_a_rotation() {
     assert!((q[(1, 0)] - angle.sin()).abs() < 1e-14);
 }
 
-/// A complex matrix far from singular.
+/// Returns a complex matrix far from singular.
 fn complex_example(p: usize) -> Matrix<c64> {
     Matrix::from_fn(p, p, |a, b| {
         let number = |k: usize| (k % 11) as f64 / 11.0 - 0.4;

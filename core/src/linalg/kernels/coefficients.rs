@@ -13,14 +13,14 @@ use crate::linalg::{Matrix, Scalar, Triangle, reals};
 /// taken in the order c … p−1, 0 … c−1, and every row of coefficients is stored twice, with the
 /// positive and then with the negative sign. The coefficients of column c are then the 2p numbers
 /// from index 2c on.
-pub(super) struct Left<'a, R: Real = f64> {
+pub(super) struct LeftFactor<'a, R: Real = f64> {
     numbers: Cow<'a, [R]>,
     planes: usize,
     rows: usize,
     columns: usize,
 }
 
-impl<'a, R: Real> Left<'a, R> {
+impl<'a, R: Real> LeftFactor<'a, R> {
     pub fn new<T: Scalar>(m: &'a Matrix<T>) -> Self {
         let (rows, columns) = (m.rows(), m.columns());
         let numbers = if T::PLANES == 1 {
@@ -48,25 +48,25 @@ impl<'a, R: Real> Left<'a, R> {
         }
     }
 
-    /// Number of planes: 1, or 2 if M is complex.
+    /// Returns the number of planes: 1, or 2 if M is complex.
     #[inline(always)]
     pub fn planes(&self) -> usize {
         self.planes
     }
 
-    /// Number of rows r of M.
+    /// Returns the number of rows r of M.
     #[inline(always)]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns p of M.
+    /// Returns the number of columns p of M.
     #[inline(always)]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Number of vectors in M D for `width` vectors of matrices.
+    /// Returns the number of vectors in M D for `width` vectors of matrices.
     #[inline(always)]
     pub fn half_len(&self, width: usize) -> usize {
         self.planes * self.rows * self.columns * width
@@ -77,7 +77,7 @@ impl<'a, R: Real> Left<'a, R> {
         self.half_len(2 * R::LANES)
     }
 
-    /// The coefficients for column c in row-major order, and their row stride.
+    /// Returns the coefficients for column c in row-major order, and their row stride.
     #[inline(always)]
     pub fn for_column(&self, c: usize) -> (&[R], usize) {
         if self.planes == 1 {
@@ -110,9 +110,10 @@ impl<'a, R: Real> Left<'a, R> {
     }
 }
 
-/// The right factor Mᴴ, for an r×p matrix M, as coefficients of products with rows that consist of
-/// p real parts followed by p imaginary parts. For real M these are r rows of p coefficients; for
-/// complex M, r rows of 2p for the real parts of the result and r rows for the imaginary parts.
+/// Returns the right factor Mᴴ, for an r×p matrix M, as coefficients of products with rows that
+/// consist of p real parts followed by p imaginary parts. For real M these are r rows of p
+/// coefficients; for complex M, r rows of 2p for the real parts of the result and r rows for the
+/// imaginary parts.
 pub(super) fn right<T: Scalar, R: Real>(m: &Matrix<T>) -> Cow<'_, [R]> {
     if T::PLANES == 1 {
         return rounded(Cow::Borrowed(reals(m.as_slice())));

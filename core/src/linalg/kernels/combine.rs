@@ -144,7 +144,7 @@ pub fn correlate(block: &[f64], entries: &[f64], out: &mut [f64]) {
     );
 }
 
-/// The inner product of each matrix i of the block with each row k of `entries`:
+/// Returns the inner product of each matrix i of the block with each row k of `entries`:
 /// out[k, i] = Σ_row entries[k, row] block[row, i].
 pub fn correlate_many(block: &[f64], lanes: usize, entries: &[f64], out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::coefficients::{Left, right};
+use super::coefficients::{LeftFactor, right};
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_row};
 use crate::linalg::{Matrix, Scalar, Scratch};
@@ -22,7 +22,7 @@ pub fn line_diagonals<T: Scalar>(
     assert_eq!(lanes % LANES, 0);
     assert_eq!(planes(input, p, lanes), T::PLANES);
     assert_eq!(out.len(), 3 * p * lanes);
-    let (b_left, f_left) = (Left::new(b), Left::new(f));
+    let (b_left, f_left) = (LeftFactor::new(b), LeftFactor::new(f));
     let mut scratch = Scratch::of_len(b_left.scratch_len());
     run(Diagonals {
         b: (b_left, &right(b)),
@@ -41,9 +41,9 @@ fn run(task: Diagonals<'_>) {
 
 struct Diagonals<'a> {
     /// Coefficients of B as left factor of C, and of Bᴴ as right factor.
-    b: (Left<'a>, &'a [f64]),
+    b: (LeftFactor<'a>, &'a [f64]),
     /// Coefficients of F as left factor of C, and of Fᴴ as right factor.
-    f: (Left<'a>, &'a [f64]),
+    f: (LeftFactor<'a>, &'a [f64]),
     input: &'a [f64],
     lanes: usize,
     out: &'a mut [f64],
@@ -100,7 +100,7 @@ impl Diagonals<'_> {
     }
 }
 
-/// Σ_c coefficients[c] · row[c], for W vectors of matrices.
+/// Returns Σ_c coefficients[c] · row[c], for W vectors of matrices.
 #[inline(always)]
 pub(super) fn combine<S: Simd, const W: usize>(
     simd: S,

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::coefficients::{Left, right};
+use super::coefficients::{LeftFactor, right};
 use super::combine::combine_many;
 use super::diagonals::combine;
 use super::hessian::add_planes;
@@ -30,8 +30,8 @@ impl InverseFactors<'_> {
         square(self.outer) && self.inner.is_none_or(square)
     }
 
-    /// The operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`, if there
-    /// is one. `scratch` holds the product.
+    /// Returns the operand of `outer` for W vectors of matrices: `numbers` multiplied by `inner`,
+    /// if there is one. `scratch` holds the product.
     #[inline(always)]
     pub(super) fn apply_inner<'n, S: Simd, const W: usize>(
         &self,
@@ -82,7 +82,7 @@ pub fn accumulate_fit<T: Scalar>(task: FitTask<'_, T>, sums: &mut MomentSums<T>)
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!(fitted.len(), p * lanes);
     assert_eq!((sums.gradient.rows(), sums.gamma.rows()), (p, p));
-    let left = Left::new(components);
+    let left = LeftFactor::new(components);
     let sums_len = LANES * T::PLANES * p * p;
     let mut scratch = Scratch::of_len(left.scratch_len() + sums_len + 4 * LANES * p + p * lanes);
     let (half, rest) = scratch.split_at_mut(left.scratch_len());
@@ -113,7 +113,7 @@ fn run(task: Accumulate<'_>) -> f64 {
 
 struct Accumulate<'a> {
     /// Coefficients of Aᴴ as left factor of C.
-    left: Left<'a>,
+    left: LeftFactor<'a>,
     /// Coefficients of A as right factor of C.
     right: &'a [f64],
     inverse: InverseFactors<'a>,

@@ -11,7 +11,8 @@ pub enum DiagonalFunction {
 }
 
 impl DiagonalFunction {
-    /// The first weight u of a matrix with weight w: w/d for the logarithm, −w d for the square.
+    /// Returns the first weight u of a matrix with weight w: w/d for the logarithm, −w d for the
+    /// square.
     #[inline(always)]
     pub fn first_weight(self, w: f64, d: f64) -> f64 {
         match self {

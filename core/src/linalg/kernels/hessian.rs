@@ -242,14 +242,14 @@ pub(super) fn add_planes<R: Real, S: Simd>(
     }
 }
 
-/// Number of consecutive matrices per component in a vector of Z. It is two, unless vectors are
-/// scalars, since transposing pairs of numbers takes half the time.
+/// Returns the number of consecutive matrices per component in a vector of Z. It is two, unless
+/// vectors are scalars, since transposing pairs of numbers takes half the time.
 #[inline(always)]
 const fn matrices_per_vector<R: Real, S: Simd>() -> usize {
     if width::<R, S>() > 1 { 2 } else { 1 }
 }
 
-/// Number of components in a vector of Z.
+/// Returns the number of components in a vector of Z.
 #[inline(always)]
 const fn components_per_vector<R: Real, S: Simd>() -> usize {
     width::<R, S>() / matrices_per_vector::<R, S>()

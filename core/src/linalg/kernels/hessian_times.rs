@@ -19,7 +19,7 @@ pub fn hessian_times<N: Real>(size: usize, hessian: &[N], e: &[N], out: &mut [N]
     assert_eq!(hessian.len(), groups * Triangle::new(size).len() * N::LANES);
     let panels = groups * size * N::LANES;
     assert_eq!((e.len(), out.len()), (panels, panels));
-    arch().dispatch(Times {
+    arch().dispatch(HessianTimes {
         size,
         hessian,
         e,
@@ -27,7 +27,7 @@ pub fn hessian_times<N: Real>(size: usize, hessian: &[N], e: &[N], out: &mut [N]
     });
 }
 
-pub(super) struct Times<'a, N> {
+pub(super) struct HessianTimes<'a, N> {
     /// The size of the M^a.
     pub(super) size: usize,
     pub(super) hessian: &'a [N],
@@ -35,7 +35,7 @@ pub(super) struct Times<'a, N> {
     pub(super) out: &'a mut [N],
 }
 
-impl<N: Real> WithSimd for Times<'_, N> {
+impl<N: Real> WithSimd for HessianTimes<'_, N> {
     type Output = ();
 
     #[inline(always)]

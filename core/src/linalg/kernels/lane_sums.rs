@@ -31,7 +31,7 @@ impl<R: Real, S: Simd, const H: usize> LaneSums<R, S, H> {
         self.0[h] = R::plus(simd, self.0[h], x);
     }
 
-    /// The sum of all partial sums.
+    /// Returns the sum of all partial sums.
     #[inline(always)]
     pub fn total(self) -> f64 {
         R::sum_of_lanes(self.0)
@@ -68,7 +68,7 @@ macro_rules! with_vectors_per_group {
 }
 pub(super) use with_vectors_per_group;
 
-/// Σ x·y over two rows.
+/// Returns Σ x·y over two rows.
 #[inline(always)]
 pub(super) fn dot<R: Real, S: Simd>(simd: S, x: &[R::Vector<S>], y: &[R::Vector<S>]) -> f64 {
     assert!(x.len().is_multiple_of(vectors_per_group::<R, S>()));

@@ -78,7 +78,8 @@ impl LogSums {
         })
     }
 
-    /// The weighted sum over the lanes. Neighboring lanes of equal weight share one logarithm.
+    /// Returns the weighted sum over the lanes. Neighboring lanes of equal weight share one
+    /// logarithm.
     #[inline(always)]
     fn finish_weighted(&self, weights: &[f64; LANES]) -> f64 {
         let mut sum = 0.0;
@@ -101,7 +102,7 @@ impl LogSums {
     }
 }
 
-/// The [`LANES`] numbers of a row from `at` on.
+/// Returns the [`LANES`] numbers of a row from `at` on.
 #[inline(always)]
 fn group<R: Real>(row: &[R], at: usize) -> &[R; LANES] {
     row[at..]
@@ -109,7 +110,8 @@ fn group<R: Real>(row: &[R], at: usize) -> &[R; LANES] {
         .expect("the length of a row is a multiple of LANES")
 }
 
-/// The sums of the logarithms of the columns of `rows`, a row-major matrix with `lanes` columns.
+/// Returns the sums of the logarithms of the columns of `rows`, a row-major matrix with `lanes`
+/// columns.
 pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     assert_eq!(lanes % LANES, 0);
     assert_eq!(out.len(), lanes);
@@ -127,7 +129,7 @@ pub fn sum_of_logs(rows: &[f64], lanes: usize, out: &mut [f64]) {
     );
 }
 
-/// The weighted sum over a block of Σ_a log D_aa or Σ_a D_aa², by the criterion.
+/// Returns the weighted sum over a block of Σ_a log D_aa or Σ_a D_aa², by the criterion.
 pub fn diagonal_sum<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -143,7 +145,7 @@ pub fn diagonal_sum<R: Real>(
     }
 }
 
-/// Σ_i w_i Σ_a (Dⁱ_aa)². `row(a, at)` returns the entries (a, a) of a group of matrices.
+/// Returns Σ_i w_i Σ_a (Dⁱ_aa)². `row(a, at)` returns the entries (a, a) of a group of matrices.
 #[inline(always)]
 fn diagonal_squares<'a, R: Real>(
     p: usize,
@@ -169,7 +171,7 @@ fn diagonal_squares<'a, R: Real>(
     sums.iter().sum()
 }
 
-/// Σ_i w_i Σ_a log Dⁱ_aa. `row(a, at)` returns the entries (a, a) of a group of matrices.
+/// Returns Σ_i w_i Σ_a log Dⁱ_aa. `row(a, at)` returns the entries (a, a) of a group of matrices.
 #[inline(always)]
 fn diagonal_logs<'a, R: Real>(
     p: usize,
@@ -197,7 +199,7 @@ fn diagonal_logs<'a, R: Real>(
     sum
 }
 
-/// The contribution of a block to the sum and derivatives at α.
+/// Returns the contribution of a block to the sum and derivatives at α.
 pub fn line_point<R: Real>(
     function: DiagonalFunction,
     p: usize,
@@ -220,7 +222,8 @@ pub fn line_point<R: Real>(
     }
 }
 
-/// Like [`line_point`], from the diagonals of D, followed by those of `cross` and of `square`.
+/// Returns the line point of a block (see [`line_point`]) from the diagonals of D, followed by
+/// those of `cross` and of `square`.
 pub fn line_point_of_diagonals(
     function: DiagonalFunction,
     p: usize,

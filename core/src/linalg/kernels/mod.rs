@@ -68,7 +68,7 @@ use real::width;
 /// processors.
 const SIMD_VARIABLE: &str = "CODIAG_SIMD";
 
-/// The widest SIMD instruction set of this processor that `CODIAG_SIMD` allows.
+/// Returns the widest SIMD instruction set of this processor that `CODIAG_SIMD` allows.
 #[inline]
 fn arch() -> Arch {
     static ARCH: OnceLock<Arch> = OnceLock::new();
@@ -112,7 +112,8 @@ fn vectors_mut<S: Simd>(numbers: &mut [f64]) -> &mut [S::f64s] {
     f64::vectors_mut::<S>(numbers)
 }
 
-/// Number of planes of a block of p×p matrices: 1 if they are real, 2 if they are complex.
+/// Returns the number of planes of a block of p×p matrices: 1 if they are real, 2 if they are
+/// complex.
 ///
 /// # Panics
 /// If the length of the block fits neither.
@@ -123,14 +124,14 @@ fn planes<R: Real>(block: &[R], p: usize, lanes: usize) -> usize {
     planes
 }
 
-/// Number of SIMD vectors in a group of [`Real::LANES`] numbers.
+/// Returns the number of SIMD vectors in a group of [`Real::LANES`] numbers.
 #[inline(always)]
 const fn vectors_per_group<R: Real, S: Simd>() -> usize {
     const { assert!(R::LANES.is_multiple_of(width::<R, S>())) };
     R::LANES / width::<R, S>()
 }
 
-/// Number of SIMD vectors in a row of `lanes` numbers.
+/// Returns the number of SIMD vectors in a row of `lanes` numbers.
 #[inline(always)]
 fn vectors_per_row<R: Real, S: Simd>(lanes: usize) -> usize {
     assert!(

@@ -134,7 +134,8 @@ impl<R: Real> WithSimd for Moments<'_, R> {
     }
 }
 
-/// Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b, from the rows D_ab, u_a, u_b, D_aa and D_bb.
+/// Returns Σ D_ab u_a, Σ D_ab u_b, Σ D_bb u_a and Σ D_aa u_b, from the rows D_ab, u_a, u_b, D_aa
+/// and D_bb.
 #[inline(always)]
 fn dots_of_pair<R: Real, S: Simd>(
     simd: S,

@@ -26,7 +26,7 @@ impl<T: Scalar> std::ops::AddAssign for PairSums<T> {
     }
 }
 
-/// The contribution of a block to the sums for the pair (a, b).
+/// Returns the contribution of a block to the sums for the pair (a, b).
 pub fn pair_sums<T: Scalar>(
     function: DiagonalFunction,
     p: usize,
@@ -89,7 +89,7 @@ impl<T: Scalar> std::ops::AddAssign for RotationSums<T> {
     }
 }
 
-/// The contribution of a block to the sums for a rotation of the pair (a, b).
+/// Returns the contribution of a block to the sums for a rotation of the pair (a, b).
 pub fn rotation_sums<T: Scalar>(
     p: usize,
     block: &[f64],
@@ -133,8 +133,8 @@ pub fn rotation_sums<T: Scalar>(
     }
 }
 
-/// Σ_i `terms`(w_i, Dⁱ_aa, Dⁱ_bb, Re Dⁱ_ab, Im Dⁱ_ab) over a block, for a > b. The last argument is
-/// unspecified for real matrices.
+/// Returns Σ_i `terms`(w_i, Dⁱ_aa, Dⁱ_bb, Re Dⁱ_ab, Im Dⁱ_ab) over a block, for a > b. The last
+/// argument is unspecified for real matrices.
 #[inline(always)]
 fn sums_of_pair<const N: usize>(
     p: usize,

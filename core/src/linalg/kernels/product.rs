@@ -3,7 +3,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::DiagonalFunction;
-use super::coefficients::Left;
+use super::coefficients::LeftFactor;
 use super::fit::add_rows;
 use super::transform::half_product;
 use super::{LANES, arch, planes, vectors, vectors_mut, vectors_per_group, vectors_per_row};
@@ -24,7 +24,7 @@ pub fn accumulate_product<T: Scalar>(
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!(e.columns(), p);
     assert_eq!((sums.rows(), sums.columns()), (p, p));
-    let left = Left::new(e);
+    let left = LeftFactor::new(e);
     let totals_len = LANES * T::PLANES * p * p;
     let mut scratch = Scratch::of_len(left.scratch_len() + 2 * p * lanes + totals_len);
     let (tables, rest) = scratch.split_at_mut(2 * p * lanes);
@@ -50,7 +50,7 @@ fn run(task: Product<'_>) {
 
 struct Product<'a> {
     function: DiagonalFunction,
-    left: Left<'a>,
+    left: LeftFactor<'a>,
     block: &'a [f64],
     weights: &'a [f64],
     /// Interleaved real and imaginary parts.

@@ -26,7 +26,7 @@ pub trait Real:
     /// Mutable version of [`vectors`](Self::vectors).
     fn vectors_mut<S: Simd>(numbers: &mut [Self]) -> &mut [Self::Vector<S>];
 
-    /// A vector with all lanes equal to x.
+    /// Creates a vector with all lanes equal to x.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
     /// x + y.
     fn plus<S: Simd>(simd: S, x: Self::Vector<S>, y: Self::Vector<S>) -> Self::Vector<S>;
@@ -41,8 +41,8 @@ pub trait Real:
         y: Self::Vector<S>,
         z: Self::Vector<S>,
     ) -> Self::Vector<S>;
-    /// The sum of [`LANES`](Self::LANES) numbers, given as vectors, by repeatedly adding the upper
-    /// half to the lower half.
+    /// Returns the sum of [`LANES`](Self::LANES) numbers, given as vectors, by repeatedly adding
+    /// the upper half to the lower half.
     fn sum_of_lanes<V: Pod>(lanes: V) -> f64;
     /// Subtracts x[2k] + x[2k + 1] from `place[k]` for each pair of lanes of `x`. If `x` has a
     /// single lane, subtracts it from `place[0]`.

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::coefficients::{Left, right};
+use super::coefficients::{LeftFactor, right};
 use super::diagonals::combine;
 use super::fit::{InverseFactors, add_rows, add_to_partial_sums};
 use super::lane_sums::{dot, with_vectors_per_group};
@@ -26,7 +26,7 @@ pub fn fit_products<T: Scalar>(
     assert_eq!(planes(block, p, lanes), T::PLANES);
     assert_eq!(products.len(), T::PLANES * p * p * lanes);
     write_products(Products {
-        components: Left::new(components),
+        components: LeftFactor::new(components),
         block,
         lanes,
         out: products,
@@ -39,7 +39,7 @@ fn write_products(task: Products<'_>) {
 }
 
 struct Products<'a> {
-    components: Left<'a>,
+    components: LeftFactor<'a>,
     block: &'a [f64],
     lanes: usize,
     out: &'a mut [f64],

@@ -30,7 +30,7 @@ pub struct RotatedPair {
 }
 
 impl RotatedPair {
-    /// A pair that is not rotated.
+    /// Creates a pair that is not rotated.
     pub fn identity((a, b): (usize, usize)) -> Self {
         Self {
             a,
@@ -45,14 +45,15 @@ impl RotatedPair {
     }
 }
 
-/// The triangle of p×p matrices, and the number of vectors per entry and per plane.
+/// Returns the triangle of p×p matrices, and the number of vectors per entry and per plane.
 #[inline(always)]
 fn layout<S: Simd>(p: usize) -> (Triangle, usize, usize) {
     let (triangle, per_entry) = (Triangle::new(p), ROUND_LANES / width::<f32, S>());
     (triangle, per_entry, triangle.len() * per_entry)
 }
 
-/// The sums that determine the rotations of pairs of components of p×p matrices of equal weight.
+/// Returns the sums that determine the rotations of pairs of components of p×p matrices of equal
+/// weight.
 pub fn rotation_sums_of_round<T: Scalar>(
     p: usize,
     blocks: &[f32],

@@ -20,18 +20,18 @@ const SIZES: [(usize, usize); 8] = [
     (23, 24),
 ];
 
-/// The index of entry (a, b) of a triangle.
+/// Returns the index of entry (a, b) of a triangle.
 fn place(a: usize, b: usize) -> usize {
     Triangle::new(a.max(b) + 1).index(a, b)
 }
 
-/// A reproducible pseudo-random number in (−1, 1).
+/// Returns a reproducible pseudo-random number in (−1, 1).
 fn number(k: usize) -> f64 {
     let x = (k as f64 * 0.754_877_666 + 0.3).fract() * 731.0;
     2.0 * x.fract() - 1.0
 }
 
-/// A reproducible pseudo-random scalar.
+/// Returns a reproducible pseudo-random scalar.
 fn scalar<T: Scalar>(k: usize) -> T {
     T::from_parts(number(k), number(k + 5000))
 }
@@ -40,7 +40,7 @@ fn square<T: Scalar>(p: usize, seed: usize) -> Matrix<T> {
     Matrix::from_fn(p, p, |a, b| scalar(seed + a * p + b))
 }
 
-/// A block of well-conditioned matrices, and the matrices themselves.
+/// Returns a block of well-conditioned matrices, and the matrices themselves.
 fn block<T: Scalar>(p: usize, lanes: usize) -> (Vec<f64>, Vec<Matrix<T>>) {
     let matrices: Vec<Matrix<T>> = (0..lanes)
         .map(|i| {
@@ -375,17 +375,17 @@ fn combinations<T: Scalar>() {
         let terms = matrices.iter().zip(&w).map(|(d, w)| d[(p - 1, 0)] * *w);
         assert_near(entry::<T>(p, &mean, 1, (p - 1, 0), 0), terms.sum());
         let count = 2 * LANES;
-        let probes: Vec<f64> = (0..count * rows).map(number).collect();
+        let sketch: Vec<f64> = (0..count * rows).map(number).collect();
         let mut out = vec![0.0; count * lanes];
-        correlate_many(&entries, lanes, &probes, &mut out);
+        correlate_many(&entries, lanes, &sketch, &mut out);
         for k in 0..count {
             let left: f64 = out[k * lanes..][..lanes]
                 .iter()
                 .zip(&w)
                 .map(|(x, w)| x * w)
                 .sum();
-            let probe = &probes[k * rows..][..rows];
-            let right: f64 = mean.iter().zip(probe).map(|(x, s)| x * s).sum();
+            let test_matrix = &sketch[k * rows..][..rows];
+            let right: f64 = mean.iter().zip(test_matrix).map(|(x, s)| x * s).sum();
             assert_close(left, right);
         }
         // The second group has twice the coefficients of the first.

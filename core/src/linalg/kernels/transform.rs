@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use pulp::{Simd, WithSimd};
 
-use super::coefficients::{Left, Offsets, right};
+use super::coefficients::{LeftFactor, Offsets, right};
 use super::{LANES, Real, arch, planes, vectors_per_row, width};
 use crate::linalg::{Matrix, Scalar, Scratch, Triangle};
 
@@ -48,7 +48,7 @@ pub fn congruence<T: Scalar, R: Real>(task: Congruence<'_, T, R>) {
     if let Some(cross) = &task.cross {
         assert_eq!((r, cross.len()), (p, task.square.len()));
     }
-    let left = Left::new(task.transform);
+    let left = LeftFactor::new(task.transform);
     let scratch_len = entries_of_scratch(r, p, T::PLANES) * 2 * R::LANES;
     let mut scratch = Scratch::of_len(scratch_len);
     run(CongruenceTask {
@@ -70,7 +70,7 @@ fn run<R: Real>(task: CongruenceTask<'_, R>) {
 }
 
 struct CongruenceTask<'a, R: Real> {
-    left: Left<'a, R>,
+    left: LeftFactor<'a, R>,
     right: &'a [R],
     input: &'a [R],
     lanes: usize,
@@ -283,7 +283,7 @@ impl<R: Real> CongruenceTask<'_, R> {
 #[inline(always)]
 pub(super) fn half_product<S: Simd, R: Real, const W: usize>(
     simd: S,
-    left: &Left<'_, R>,
+    left: &LeftFactor<'_, R>,
     input: &[R::Vector<S>],
     stride: usize,
     at: usize,

@@ -58,7 +58,8 @@ impl<T: Scalar> Display for Matrix<T> {
     }
 }
 
-/// The indices of the rows or columns that are shown, with None in place of the omitted ones.
+/// Returns the indices of the rows or columns that are shown, with None in place of the omitted
+/// ones.
 fn shown(count: usize, all: bool) -> Vec<Option<usize>> {
     if all || count <= MAX_SHOWN_IN_FULL {
         return (0..count).map(Some).collect();

@@ -7,7 +7,7 @@ fn example() -> Matrix {
     Matrix::from_rows(2, 2, vec![1.0, 2.0, 3.0, 4.0])
 }
 
-/// The message with which `act` panics.
+/// Returns the message with which `act` panics.
 fn panic_of<R>(act: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
     let payload = std::panic::catch_unwind(act).err().expect("a panic");
     match payload.downcast::<String>() {

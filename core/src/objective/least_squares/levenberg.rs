@@ -80,7 +80,7 @@ impl<T: Scalar> Objective<T> for LeastSquares<T> {
                 && self.may_be_exact
                 && slow
                 && gradient_norm < TUNING.exact_fit_hessian_below;
-            self.exact = begins || (self.exact && gradient_norm < TUNING.exact_fit_hessian_until);
+            self.exact = begins || (self.exact && gradient_norm < TUNING.gauss_newton_above);
             self.previous_gradient_norm = gradient_norm;
             self.fit = Some(Fit::at(&point.b));
         }

@@ -5,7 +5,7 @@ use realfft::num_complex::Complex;
 
 use super::thresholds::DETECTION;
 
-/// The signal minus its moving average.
+/// Returns the signal minus its moving average.
 fn without_drift(signal: &[f64], sfreq: f64) -> Vec<f64> {
     let half = ((0.5 * DETECTION.drift_window_s * sfreq) as usize).max(1);
     let mut sums = vec![0.0; signal.len() + 1];
@@ -21,13 +21,13 @@ fn without_drift(signal: &[f64], sfreq: f64) -> Vec<f64> {
 }
 
 /// A band-pass filtered signal.
-pub struct Filtered {
+pub struct FilteredSignal {
     pub signal: Vec<f64>,
     /// The Hilbert transform of the filtered signal, which delays it by a quarter of a cycle.
     pub quadrature: Vec<f64>,
 }
 
-impl Filtered {
+impl FilteredSignal {
     /// Removes the drift of a signal, and filters it to a band in hertz.
     pub fn new(signal: &[f64], sfreq: f64, low: f64, high: f64) -> Self {
         let (samples, length) = (signal.len(), signal.len().next_power_of_two().max(2));
@@ -90,7 +90,7 @@ mod tests {
         let mixture: Vec<f64> = (0..4096)
             .map(|t| wave(10.0, t) + wave(40.0, t) + wave(3.0, t) + 0.01 * t as f64)
             .collect();
-        let found = Filtered::new(&mixture, sfreq, 8.0, 16.0);
+        let found = FilteredSignal::new(&mixture, sfreq, 8.0, 16.0);
         for t in 500..3500 {
             let (x, y) = (found.signal[t], found.quadrature[t]);
             assert!((x - wave(10.0, t)).abs() < 0.05, "{t}: {x}");

@@ -34,7 +34,7 @@ impl Moments {
     }
 }
 
-/// The fraction of the power at frequencies in [from, to).
+/// Returns the fraction of the power at frequencies in [from, to).
 fn band_power(spectrum: &Spectrum, from: f64, to: f64) -> f64 {
     let total: f64 = spectrum.density.iter().sum();
     let bins = spectrum.frequencies.iter().zip(&spectrum.density);
@@ -123,7 +123,7 @@ fn energy_period(signal: &[f64], sfreq: f64) -> Option<(f64, f64)> {
     Some((highest, period * bin as f64 / sfreq))
 }
 
-/// The position of a peak by parabolic interpolation.
+/// Returns the position of a peak by parabolic interpolation.
 fn refined(values: &[f64], at: usize) -> f64 {
     let (before, here, after) = (values[at - 1], values[at], values[at + 1]);
     let curvature = before - 2.0 * here + after;
@@ -203,8 +203,8 @@ pub(super) fn muscle(source: &[f64], sfreq: f64, spectrum: &Spectrum) -> (f64, S
     )
 }
 
-/// The standard deviation of the high-frequency power over windows of one second, divided by its
-/// mean.
+/// Returns the standard deviation of the high-frequency power over windows of one second, divided
+/// by its mean.
 fn fast_variation(source: &[f64], sfreq: f64) -> f64 {
     let welch = Welch::new((sfreq as usize).max(2), Window::Hann, 0.5, true);
     let mut scratch = welch.scratch();

@@ -1,12 +1,12 @@
 //! Kuiper's test for a uniform distribution of phases.
 //!
 //! At the heartbeats of a reference channel, a source of the heart always has the same phase, and
-//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic V = D⁺
-//! + D⁻ is the sum of the largest deviations of the distribution function above and below that of
-//! the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on the
-//! origin of the circle.
+//! other sources have uniformly distributed phases (Dammers et al. 2008). Kuiper's statistic
+//! V = D⁺ + D⁻ is the sum of the largest deviations of the distribution function above and below
+//! that of the uniform distribution. Unlike the Kolmogorov–Smirnov statistic, it does not depend on
+//! the origin of the circle.
 
-/// The statistic V of phases in [0, 1), in units of a full circle. Sorts the phases.
+/// Returns the statistic V of phases in [0, 1), in units of a full circle. Sorts the phases.
 pub fn statistic(phases: &mut [f64]) -> f64 {
     phases.sort_by(f64::total_cmp);
     let n = phases.len() as f64;
@@ -18,7 +18,7 @@ pub fn statistic(phases: &mut [f64]) -> f64 {
     above + below
 }
 
-/// The probability that the statistic of n uniform phases is at least v (Stephens 1970).
+/// Returns the probability that the statistic of n uniform phases is at least v (Stephens 1970).
 fn exceedance(v: f64, n: usize) -> f64 {
     let root = (n as f64).sqrt();
     let lambda = (root + 0.155 + 0.24 / root) * v;
@@ -35,7 +35,7 @@ fn exceedance(v: f64, n: usize) -> f64 {
         .clamp(0.0, 1.0)
 }
 
-/// The value that the statistic of n uniform phases exceeds with the given probability.
+/// Returns the value that the statistic of n uniform phases exceeds with the given probability.
 pub fn critical_value(probability: f64, n: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..50 {

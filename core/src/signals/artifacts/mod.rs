@@ -35,7 +35,7 @@ impl ArtifactKind {
     /// All kinds, in the order in which they are scored.
     pub const ALL: [Self; 4] = [Self::Blink, Self::Heartbeat, Self::LineNoise, Self::Muscle];
 
-    /// The name used in Python and on the command line.
+    /// Returns the name used in Python and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blink => "blink",
@@ -60,7 +60,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// The name of the reference channel, if there is one.
+    /// Returns the name of the reference channel, if there is one.
     pub fn reference(&self) -> Option<&str> {
         match self {
             Self::Form => None,
@@ -99,7 +99,7 @@ pub struct ReferenceChannel<'a> {
 }
 
 impl<'a> ReferenceChannel<'a> {
-    /// A reference channel with a name that records one kind of artifact.
+    /// Creates a reference channel with a name that records one kind of artifact.
     pub fn new(name: &'a str, kind: ArtifactKind, signal: &'a [f64]) -> Self {
         Self { name, kind, signal }
     }
@@ -125,8 +125,8 @@ pub struct ArtifactDetector {
 }
 
 impl ArtifactDetector {
-    /// A detector for sources with sampling frequency `sfreq` in hertz. Reference channels that are
-    /// zero in their frequency band are ignored.
+    /// Creates a detector for sources with sampling frequency `sfreq` in hertz. Reference channels
+    /// that are zero in their frequency band are ignored.
     pub fn new(sfreq: f64, references: &[ReferenceChannel<'_>]) -> Self {
         let usable = sfreq.is_finite() && sfreq > 0.0;
         let references = references.iter().filter(|_| usable);

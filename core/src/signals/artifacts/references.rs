@@ -1,6 +1,6 @@
 //! Scores by reference channels: correlation with a source, and phases of the source at heartbeats.
 
-use super::filter::Filtered;
+use super::filter::FilteredSignal;
 use super::thresholds::DETECTION as P;
 use super::{Artifact, ArtifactKind, Evidence, ReferenceChannel, kuiper};
 use crate::linalg;
@@ -23,7 +23,7 @@ impl Reference {
             return None;
         }
         let (low, high) = band(reference.kind, sfreq);
-        let filtered = Filtered::new(reference.signal, sfreq, low, high).signal;
+        let filtered = FilteredSignal::new(reference.signal, sfreq, low, high).signal;
         (linalg::dot(&filtered, &filtered) > P.min_reference_power * power).then(|| Self {
             name: reference.name.to_owned(),
             kind: reference.kind,
@@ -51,7 +51,7 @@ impl Reference {
     /// peaks.
     fn correlation(&self, source: &[f64]) -> Artifact {
         let (low, high) = band(self.kind, self.sfreq);
-        let other = Filtered::new(source, self.sfreq, low, high).signal;
+        let other = FilteredSignal::new(source, self.sfreq, low, high).signal;
         let half_width = (P.peak_surroundings_s * self.sfreq) as usize;
         let mut selected = vec![self.peaks.is_empty(); source.len()];
         for peak in &self.peaks {
@@ -100,7 +100,7 @@ impl Reference {
         if peaks.len() < P.min_beats {
             return None;
         }
-        let filtered = Filtered::new(source, self.sfreq, low, high);
+        let filtered = FilteredSignal::new(source, self.sfreq, low, high);
         let step = ((self.sfreq / (P.phase_tests_per_period * high)) as usize).max(1);
         let mut phases = vec![0.0; peaks.len()];
         let mut highest = 0.0_f64;
@@ -129,7 +129,7 @@ impl Reference {
     }
 }
 
-/// The band in which sources are compared with reference channels.
+/// Returns the band in which sources are compared with reference channels.
 fn band(kind: ArtifactKind, sfreq: f64) -> (f64, f64) {
     match kind {
         ArtifactKind::Blink => P.eye_band_hz,
@@ -138,7 +138,7 @@ fn band(kind: ArtifactKind, sfreq: f64) -> (f64, f64) {
     }
 }
 
-/// The median number of samples between neighboring peaks.
+/// Returns the median number of samples between neighboring peaks.
 fn median_interval(peaks: &[usize]) -> Option<f64> {
     let mut intervals: Vec<usize> = peaks.windows(2).map(|p| p[1] - p[0]).collect();
     intervals.sort_unstable();

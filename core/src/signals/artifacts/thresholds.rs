@@ -55,7 +55,7 @@ setters!(Thresholds {
 });
 
 impl Thresholds {
-    /// The threshold that applies to a score.
+    /// Returns the threshold that applies to a score.
     pub fn of(&self, artifact: &Artifact) -> f64 {
         match (&artifact.evidence, artifact.kind) {
             (Evidence::Correlation(_), _) => self.correlation,
@@ -67,9 +67,9 @@ impl Thresholds {
         }
     }
 
-    /// The scores that reach their thresholds, at most one per kind, in descending order. For a
-    /// kind with a reference channel, the score by form is not used. Heartbeats and line noise are
-    /// not also flagged as muscles.
+    /// Returns the scores that reach their thresholds, at most one per kind, in descending order.
+    /// For a kind with a reference channel, the score by form is not used. Heartbeats and line
+    /// noise are not also flagged as muscles.
     pub fn flagged(&self, scores: &[Artifact]) -> Vec<Artifact> {
         let likeliest = |kind: ArtifactKind| {
             let of_kind = || scores.iter().filter(move |score| score.kind == kind);

@@ -15,8 +15,8 @@ fn recording(data: &mut Vec<f64>) -> RecordingView<'_> {
     RecordingView::new(data, 3, 1000).unwrap()
 }
 
-fn centered<'a>(recording: &'a dyn Recording, sets: &[Vec<Spans>]) -> Centered<'a> {
-    Centered::new(Reader::new(recording, true), sets).unwrap()
+fn centered<'a>(recording: &'a dyn Recording, sets: &[Vec<Spans>]) -> CenteredRecording<'a> {
+    CenteredRecording::new(Reader::new(recording, true), sets).unwrap()
 }
 
 fn assert_close(x: &[f64], y: &[f64]) {
@@ -42,7 +42,7 @@ fn blocks_of_weight_one_reproduce_the_whole_recording() {
     let blocks = Blocks::from_lags(&centered, &[1, 7, 40], None).unwrap();
     assert_eq!(blocks.sizes(), [MAX_BLOCKS, MAX_BLOCKS]);
     let ones: Vec<Vec<f64>> = blocks.sizes().iter().map(|n| vec![1.0; *n]).collect();
-    let Resampled { matrices, whitener } = blocks.resampled(&ones).unwrap();
+    let ResampledMatrices { matrices, whitener } = blocks.resampled(&ones).unwrap();
     let w = whitener.unwrap().inverse;
     for (whole, resampled) in lagged_whole.data.chunks(9).zip(matrices.data.chunks(9)) {
         let resampled = Matrix::from_rows(3, 3, resampled.to_vec());
@@ -71,7 +71,7 @@ fn whitened_cumulants_agree_with_cumulants_of_the_whitened_recording() {
     let mut centered = centered(&recording, &sets);
     let blocks = Blocks::from_cumulants(&centered, None).unwrap();
     let ones = vec![vec![1.0; blocks.sizes()[0]]];
-    let Resampled { matrices, whitener } = blocks.resampled(&ones).unwrap();
+    let ResampledMatrices { matrices, whitener } = blocks.resampled(&ones).unwrap();
     let w = whitener.unwrap().w;
     // Whitening in four indices amplifies rounding by the squared condition of the covariance.
     let (values, _) = linalg::symmetric_eigen(&w).unwrap();

@@ -29,7 +29,7 @@ pub(super) struct TruncatedNewton<T: Scalar> {
     /// The fraction of the direction that the last step took.
     last_length: f64,
     /// Number of stages in single precision that are still allowed.
-    remaining_single_stages: usize,
+    remaining_single_precision_stages: usize,
 }
 
 impl<T: Scalar> TruncatedNewton<T> {
@@ -44,8 +44,8 @@ impl<T: Scalar> TruncatedNewton<T> {
             joint_requests,
             previous_gradient_norm: None,
             last_length: 0.0,
-            remaining_single_stages: if single_precision {
-                TUNING.max_single_stages
+            remaining_single_precision_stages: if single_precision {
+                TUNING.max_single_precision_stages
             } else {
                 0
             },
@@ -98,8 +98,8 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
     }
 
     fn step(&mut self, state: &mut State<'_, '_, T>) -> Result<Iteration, Error> {
-        if self.remaining_single_stages > 0 {
-            self.remaining_single_stages -= 1;
+        if self.remaining_single_precision_stages > 0 {
+            self.remaining_single_precision_stages -= 1;
             if let Some(outcome) = stages::in_single_precision(state)? {
                 if state.is_sample() && outcome.status == Status::Converged {
                     // The solve of the whole set starts from this point, so its loss on the sample
@@ -110,7 +110,7 @@ impl<T: Scalar> Stepper<T> for TruncatedNewton<T> {
                 }
                 return state.resume(outcome).map(Iteration::Moved);
             }
-            self.remaining_single_stages = 0;
+            self.remaining_single_precision_stages = 0;
         }
         let gradient_norm = state.gradient_norm();
         state.joint_hessian = self.expects_hessian(gradient_norm);

@@ -34,11 +34,11 @@ impl TrustRegion {
         // Both changes are negative, except beyond twice the minimizer of the model, where any
         // decrease exceeds the prediction.
         if change > TUNING.shrink_ratio * predicted {
-            self.radius = TUNING.shrink * length;
+            self.radius = TUNING.shrink_factor * length;
         } else if !is_full {
             let expand = change < TUNING.expand_ratio * predicted;
             self.radius = if expand {
-                TUNING.expand * length
+                TUNING.expand_factor * length
             } else {
                 length
             };

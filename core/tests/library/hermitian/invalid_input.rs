@@ -6,9 +6,9 @@ use codiag::{Error, MatrixSet, SetOptions, c64};
 
 /// The error of a set of ten 3 × 3 matrices after changing matrix 7.
 fn error_of(change: impl Fn(&mut [c64])) -> Error {
-    let mut made = Synthetic::complex(10, 3, 0.2, 0);
-    change(&mut made.data[7 * 9..8 * 9]);
-    made.set().unwrap_err()
+    let mut generated = Synthetic::complex(10, 3, 0.2, 0);
+    change(&mut generated.data[7 * 9..8 * 9]);
+    generated.set().unwrap_err()
 }
 
 #[test]
@@ -68,17 +68,17 @@ fn matrices_that_are_not_hermitian_are_errors() {
         "{error}"
     );
     // Asymmetry at the level of rounding is accepted.
-    let mut made = Synthetic::complex(10, 3, 0.2, 0);
-    made.data[0].im = 1e-12;
-    made.data[1] += c64::new(0.0, 1e-12);
-    assert!(made.set().is_ok());
+    let mut generated = Synthetic::complex(10, 3, 0.2, 0);
+    generated.data[0].im = 1e-12;
+    generated.data[1] += c64::new(0.0, 1e-12);
+    assert!(generated.set().is_ok());
     // With `symmetrize`, any asymmetry is averaged out.
-    made.data[1] += c64::new(0.0, 2e-3);
+    generated.data[1] += c64::new(0.0, 2e-3);
     let options = SetOptions::default().symmetrize(true);
-    let set = MatrixSet::with_options(&made.data, 10, 3, &options).unwrap();
+    let set = MatrixSet::with_options(&generated.data, 10, 3, &options).unwrap();
     let c = set.matrix(0);
     assert_eq!(c[(0, 1)], c[(1, 0)].conj());
-    assert!((c[(0, 1)] - (made.data[1] + made.data[3].conj()) * 0.5).norm() < 1e-15);
+    assert!((c[(0, 1)] - (generated.data[1] + generated.data[3].conj()) * 0.5).norm() < 1e-15);
     assert_eq!(c[(0, 0)].im, 0.0);
 }
 

@@ -45,14 +45,14 @@ fn exponential(e: &Matrix<c64>, t: f64) -> Matrix<c64> {
 }
 
 /// The set of the matrices T Cⁱ Tᴴ.
-fn transformed(made: &Synthetic<c64>, t: &Matrix<c64>) -> MatrixSet<c64> {
-    let p = made.p;
+fn transformed(generated: &Synthetic<c64>, t: &Matrix<c64>) -> MatrixSet<c64> {
+    let p = generated.p;
     let mut data = Vec::new();
-    for matrix in made.data.chunks_exact(p * p) {
+    for matrix in generated.data.chunks_exact(p * p) {
         let c = Matrix::from_rows(p, p, matrix.to_vec());
         data.extend((&(t * &c) * &t.adjoint()).into_vec());
     }
-    MatrixSet::new(&data, made.n, p).unwrap()
+    MatrixSet::new(&data, generated.n, p).unwrap()
 }
 
 /// The largest absolute difference of entries.

@@ -25,9 +25,9 @@ fn complex(data: &[f64]) -> Vec<c64> {
 #[test]
 fn real_set_stored_as_complex_gives_the_real_result() {
     let (n, p) = (60, 8);
-    let made = Synthetic::new(n, p, 0.1, 1);
-    let real = made.set().unwrap();
-    let set = MatrixSet::new(&complex(&made.data), n, p).unwrap();
+    let generated = Synthetic::new(n, p, 0.1, 1);
+    let real = generated.set().unwrap();
+    let set = MatrixSet::new(&complex(&generated.data), n, p).unwrap();
     let b = Matrix::from_fn(p, p, |a, c| {
         number(a * p + c).re + f64::from(u8::from(a == c))
     });
@@ -61,12 +61,12 @@ fn real_set_stored_as_complex_gives_the_real_result() {
 #[test]
 fn exact_sets_are_recovered_by_every_method() {
     for (n, p) in [(30, 5), (60, 12)] {
-        let made = Synthetic::complex(n, p, 0.0, 2);
-        let set = made.set().unwrap();
+        let generated = Synthetic::complex(n, p, 0.0, 2);
+        let set = generated.set().unwrap();
         for method in METHODS {
             let settings = Settings::default().method(method).tol(1e-13);
             let result = diagonalize(&set, &settings).unwrap();
-            let distance = amari_distance(&result.b, &made.mixing);
+            let distance = amari_distance(&result.b, &generated.mixing);
             assert!(distance < 1e-10, "{method:?} p {p}: {distance:e}");
             assert!(result.loss.abs() < 1e-11);
         }
@@ -114,10 +114,10 @@ fn newton_converges_quadratically_on_noisy_sets() {
 
 #[test]
 fn results_are_equivariant_and_canonical() {
-    let made = Synthetic::complex(40, 5, 0.1, 3);
-    let result = solve(&made.set().unwrap(), Method::Newton);
+    let generated = Synthetic::complex(40, 5, 0.1, 3);
+    let result = solve(&generated.set().unwrap(), Method::Newton);
     let t = near_identity(5, 0.6);
-    let other = solve(&transformed(&made, &t), Method::Newton);
+    let other = solve(&transformed(&generated, &t), Method::Newton);
     assert!((result.loss - other.loss).abs() < 1e-11);
     assert!(distance(&result.powers, &other.powers) < 1e-7);
     // The filters become B T⁻¹ and the patterns T A, up to the phases of the canonical form.
@@ -134,7 +134,7 @@ fn results_are_equivariant_and_canonical() {
     let identity = Matrix::<c64>::identity(5);
     assert!(distance(&(&result.b * &result.a), &identity) < 1e-12);
     // Powers are the diagonals of B Cⁱ Bᴴ.
-    let set = made.set().unwrap();
+    let set = generated.set().unwrap();
     let d = result.transform(&set);
     for (i, matrix) in d.chunks_exact(25).enumerate() {
         for a in 0..5 {
@@ -213,12 +213,12 @@ fn all_starts_reach_the_same_loss() {
 #[test]
 fn rank_weights_and_shrinkage_work_on_complex_sets() {
     // Channel 3 is i times channel 0 plus channel 1.
-    let made = Synthetic::complex(40, 3, 0.2, 6);
+    let generated = Synthetic::complex(40, 3, 0.2, 6);
     let mut embedding = Matrix::zeros(4, 3);
     (0..3).for_each(|a| embedding[(a, a)] = c64::ONE);
     (embedding[(3, 0)], embedding[(3, 1)]) = (c64::I, c64::ONE);
     let mut data = Vec::new();
-    for matrix in made.data.chunks_exact(9) {
+    for matrix in generated.data.chunks_exact(9) {
         let c = Matrix::from_rows(3, 3, matrix.to_vec());
         data.extend((&(&embedding * &c) * &embedding.adjoint()).into_vec());
     }
@@ -231,7 +231,7 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
     let result = solve(&set, Method::Newton);
     assert_eq!((result.b.rows(), result.b.columns()), (3, 4));
     assert!(distance(&(&result.b * &result.a), &Matrix::identity(3)) < 1e-11);
-    let full_rank = MatrixSet::with_options(&made.data, 40, 3, &plain).unwrap();
+    let full_rank = MatrixSet::with_options(&generated.data, 40, 3, &plain).unwrap();
     let expected = solve(&full_rank, Method::Newton);
     assert!((result.loss - expected.loss).abs() < 1e-10);
     assert!(amari_distance(&result.b, &(&embedding * &expected.a)) < 1e-7);
@@ -248,9 +248,9 @@ fn rank_weights_and_shrinkage_work_on_complex_sets() {
 #[test]
 fn results_with_a_sample_stage_are_bitwise_equal_for_all_thread_counts() {
     // Large enough for several groups of blocks and for a sample stage.
-    let made = Synthetic::complex(2400, 8, 0.3, 1);
+    let generated = Synthetic::complex(2400, 8, 0.3, 1);
     let solve = |threads: usize| {
-        let set = made.set().unwrap().with_n_jobs(threads);
+        let set = generated.set().unwrap().with_n_jobs(threads);
         let mut samples = 0;
         let mut observer = |record: &Record, _: &Matrix<c64>| {
             samples += usize::from(record.stage == codiag::Stage::Sample);

@@ -21,28 +21,28 @@ fn settings(window: usize, forgetting: f64) -> TrackerSettings {
 
 /// The matrices U(t) Cᵗ U(t)ᴴ with a slowly rotating unitary U(t), and the mixing at each time.
 fn drifting(n: usize) -> (Vec<Vec<c64>>, Vec<Matrix<c64>>) {
-    let made = Synthetic::complex(n, P, 0.05, 4);
+    let generated = Synthetic::complex(n, P, 0.05, 4);
     let generator = antihermitian(P, 9);
-    let matrices = made.data.chunks_exact(P * P).enumerate();
+    let matrices = generated.data.chunks_exact(P * P).enumerate();
     matrices
         .map(|(t, c)| {
             let u = exponential(&generator, 0.2 * t as f64 / n as f64);
             let c = Matrix::from_rows(P, P, c.to_vec());
             let moved = &(&u * &c) * &u.adjoint();
-            (moved.into_vec(), &u * &made.mixing)
+            (moved.into_vec(), &u * &generated.mixing)
         })
         .unzip()
 }
 
 #[test]
 fn update_solves_the_window() {
-    let made = Synthetic::complex(60, P, 0.2, 1);
+    let generated = Synthetic::complex(60, P, 0.2, 1);
     let mut tracker = Tracker::new(P, settings(30, 0.9)).unwrap();
-    for matrix in made.data.chunks_exact(P * P) {
+    for matrix in generated.data.chunks_exact(P * P) {
         assert!(tracker.push(matrix).unwrap().status.is_converged());
     }
     assert_eq!(tracker.len(), 30);
-    let window = &made.data[30 * P * P..];
+    let window = &generated.data[30 * P * P..];
     assert_eq!(tracker.matrices(), window);
     let options = SetOptions::default().weights(tracker.decayed_weights());
     let set = MatrixSet::with_options(window, 30, P, &options).unwrap();
@@ -70,8 +70,8 @@ fn components_keep_their_order_and_phases_while_the_mixing_drifts() {
 
 #[test]
 fn resumed_tracker_gives_equal_results() {
-    let made = Synthetic::complex(40, P, 0.2, 2);
-    let (first, rest) = made.data.split_at(25 * P * P);
+    let generated = Synthetic::complex(40, P, 0.2, 2);
+    let (first, rest) = generated.data.split_at(25 * P * P);
     let mut tracker = Tracker::new(P, settings(20, 0.95)).unwrap();
     tracker.push(first).unwrap();
     let (matrices, weights) = (tracker.matrices(), tracker.weights());
@@ -83,14 +83,17 @@ fn resumed_tracker_gives_equal_results() {
 
 #[test]
 fn given_start_sets_order_and_phases_and_must_match_the_matrices() {
-    let made = Synthetic::complex(40, P, 0.05, 3);
-    let result = diagonalize(&made.set().unwrap(), &Settings::default()).unwrap();
+    let generated = Synthetic::complex(40, P, 0.05, 3);
+    let result = diagonalize(&generated.set().unwrap(), &Settings::default()).unwrap();
     // The rows of the result in another order and with other phases.
     let phase = |a: usize| c64::from_polar(1.0, 0.3 + a as f64);
     let b = Matrix::from_fn(P, P, |a, c| phase(a) * result.b[((a + 1) % P, c)]);
     let mut given = settings(40, 1.0);
     given.solve.init = Init::given(&b);
-    let found = Tracker::new(P, given).unwrap().push(&made.data).unwrap();
+    let found = Tracker::new(P, given)
+        .unwrap()
+        .push(&generated.data)
+        .unwrap();
     assert!(distance(&found.b, &b) < 1e-6 * b.norm());
 
     let mut complex = settings(40, 1.0);

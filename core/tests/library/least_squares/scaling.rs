@@ -71,7 +71,7 @@ fn loss_is_not_negative_for_badly_scaled_channels<T: Number>() {
         let options = SetOptions::default().criterion(Criterion::LeastSquares);
         let set = MatrixSet::with_options(&data, n, p, &options).unwrap();
         let result = diagonalize(&set, &Settings::default()).unwrap();
-        // The set is exact.
+        // The set can be diagonalized exactly.
         assert!(result.loss.abs() < 1e-8, "seed {seed}: {:e}", result.loss);
         assert!(result.loss > -1e-13, "seed {seed}: {:e}", result.loss);
         assert!(

@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn every_method_and_option_agrees_with_memory() {
     let (n, p) = (700, 12);
-    let made = Synthetic::new(n, p, 0.1, 3);
-    let npy = Npy::double(&made.data, n, p);
+    let generated = Synthetic::new(n, p, 0.1, 3);
+    let npy = Npy::double(&generated.data, n, p);
     let weights: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
     let plain = SetOptions::default();
     let settings = Settings::default().tol(TOLERANCE);
@@ -48,8 +48,8 @@ fn every_method_and_option_agrees_with_memory() {
         ("restarts", plain, settings.clone().n_restarts(2)),
     ];
     for (name, options, settings) in cases {
-        let set = MatrixSet::with_options(&made.data, n, p, &options).unwrap();
-        let smallest = smallest_budget(npy.open(), &options);
+        let set = MatrixSet::with_options(&generated.data, n, p, &options).unwrap();
+        let smallest = smallest_memory_limit(npy.open(), &options);
         for settings in [settings.clone(), without_hessian_memory(&settings)] {
             let expected = diagonalize(&set, &settings).unwrap();
             for memory in [smallest, Memory(2 * smallest.0), Memory(1 << 30)] {
@@ -65,11 +65,11 @@ fn every_method_and_option_agrees_with_memory() {
 #[test]
 fn rank_deficient_set_is_reduced_as_in_memory() {
     let (n, p, r) = (60, 9, 6);
-    let made = Synthetic::new(n, r, 0.1, 5);
+    let generated = Synthetic::new(n, r, 0.1, 5);
     let embedding = Matrix::from_fn(p, r, |a, b| {
         f64::from(u8::from(a == b)) + 0.1 * (a * b) as f64
     });
-    let embedded: Vec<f64> = made
+    let embedded: Vec<f64> = generated
         .data
         .chunks_exact(r * r)
         .flat_map(|c| {
@@ -97,7 +97,7 @@ fn rank_deficient_set_is_reduced_as_in_memory() {
     let set = MatrixSet::with_options(&embedded, n, p, &options).unwrap();
     let settings = Settings::default().tol(TOLERANCE);
     let expected = diagonalize(&set, &settings).unwrap();
-    for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
+    for memory in [smallest_memory_limit(npy.open(), &options), Memory(1 << 30)] {
         let found = solve(&npy, memory, &options, &settings);
         assert_eq!(found.b.rows(), r);
         assert_results_agree(&found, &expected, ROUNDING, "rank auto");
@@ -116,16 +116,16 @@ fn all_set_sizes_agree_with_memory() {
         (90, 30),
         (30, 70),
     ] {
-        let made = Synthetic::new(n, p, 0.1, 11);
-        let npy = Npy::double(&made.data, n, p);
+        let generated = Synthetic::new(n, p, 0.1, 11);
+        let npy = Npy::double(&generated.data, n, p);
         let options = SetOptions::default();
         let settings = Settings::default().tol(TOLERANCE);
         for settings in [settings.clone(), without_hessian_memory(&settings)] {
             // In memory, the first Hessians of larger matrices are in single precision.
             let single = p >= 20 && settings.hessian_memory > 0;
             let first_steps = if single { SINGLE_PRECISION } else { ROUNDING };
-            let expected = diagonalize(&made.set().unwrap(), &settings).unwrap();
-            for memory in [smallest_budget(npy.open(), &options), Memory(1 << 30)] {
+            let expected = diagonalize(&generated.set().unwrap(), &settings).unwrap();
+            for memory in [smallest_memory_limit(npy.open(), &options), Memory(1 << 30)] {
                 let found = solve(&npy, memory, &options, &settings);
                 assert_results_agree(
                     &found,
@@ -139,16 +139,16 @@ fn all_set_sizes_agree_with_memory() {
 }
 
 #[test]
-fn results_are_bitwise_equal_for_all_threads_and_budgets() {
+fn results_are_bitwise_equal_for_all_threads_and_memory_limits() {
     let (n, p) = (2000, 20);
-    let made = Synthetic::new(n, p, 0.1, 2);
-    let npy = Npy::double(&made.data, n, p);
+    let generated = Synthetic::new(n, p, 0.1, 2);
+    let npy = Npy::double(&generated.data, n, p);
     let with = |threads: usize, memory: Memory| {
         let options = SetOptions::default().n_jobs(Some(threads));
         solve(&npy, memory, &options, &Settings::default())
     };
     let one = with(1, Memory(1 << 30));
-    let smallest = smallest_budget(npy.open(), &SetOptions::default());
+    let smallest = smallest_memory_limit(npy.open(), &SetOptions::default());
     for (threads, memory) in [
         (2, 1 << 30),
         (3, 3 * smallest.0),
@@ -164,8 +164,8 @@ fn results_are_bitwise_equal_for_all_threads_and_budgets() {
 #[test]
 fn other_precisions_and_byte_orders_are_read() {
     let (n, p) = (1200, 6);
-    let made = Synthetic::new(n, p, 0.1, 8);
-    let single: Vec<f32> = made.data.iter().map(|x| *x as f32).collect();
+    let generated = Synthetic::new(n, p, 0.1, 8);
+    let single: Vec<f32> = generated.data.iter().map(|x| *x as f32).collect();
     let data: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
     let set = MatrixSet::new(&data, n, p).unwrap();
     let settings = Settings::default().tol(TOLERANCE);
@@ -198,7 +198,7 @@ fn other_precisions_and_byte_orders_are_read() {
     ];
     for npy in files {
         let options = SetOptions::default();
-        let smallest = smallest_budget(npy.open(), &options);
+        let smallest = smallest_memory_limit(npy.open(), &options);
         let found = solve(&npy, smallest, &options, &settings);
         assert_results_agree(&found, &expected, ROUNDING, "another type");
         let in_memory = npy.open().read_set(&options).unwrap();
@@ -209,8 +209,8 @@ fn other_precisions_and_byte_orders_are_read() {
 #[test]
 fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
     let (n, p) = (2000, 6);
-    let made = Synthetic::complex(n, p, 0.1, 4);
-    let parts: Vec<f64> = made.data.iter().flat_map(|z| [z.re, z.im]).collect();
+    let generated = Synthetic::complex(n, p, 0.1, 4);
+    let parts: Vec<f64> = generated.data.iter().flat_map(|z| [z.re, z.im]).collect();
     let single: Vec<f32> = parts.iter().map(|x| *x as f32).collect();
     let rounded: Vec<c64> = single
         .chunks_exact(2)
@@ -219,8 +219,8 @@ fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
     let bytes = |of: &dyn Fn(&f64) -> [u8; 8]| parts.iter().flat_map(of).collect::<Vec<u8>>();
     let singles = |of: &dyn Fn(&f32) -> [u8; 4]| single.iter().flat_map(of).collect::<Vec<u8>>();
     let cases = [
-        ("<c16", bytes(&|x| x.to_le_bytes()), &made.data),
-        (">c16", bytes(&|x| x.to_be_bytes()), &made.data),
+        ("<c16", bytes(&|x| x.to_le_bytes()), &generated.data),
+        (">c16", bytes(&|x| x.to_be_bytes()), &generated.data),
         ("<c8", singles(&|x| x.to_le_bytes()), &rounded),
         (">c8", singles(&|x| x.to_be_bytes()), &rounded),
     ];
@@ -248,7 +248,7 @@ fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
             let pairs = result.b.as_slice().iter().zip(expected.b.as_slice());
             let difference = pairs.fold(0.0, |m, (x, y)| f64::max(m, (x - y).norm()));
             assert!(difference < SAME_MINIMUM * expected.b.norm(), "{descr}");
-            // Results are bitwise equal for all budgets and thread counts.
+            // Results are bitwise equal for all memory limits and thread counts.
             assert!(last.is_none_or(|last| last == result.b), "{descr}");
             last = Some(result.b);
         }
@@ -257,19 +257,19 @@ fn complex_files_of_all_precisions_and_byte_orders_agree_with_memory() {
 
 #[test]
 fn real_files_can_be_read_as_complex_but_not_the_reverse() {
-    let made = Synthetic::new(30, 3, 0.3, 4);
-    let npy = Npy::double(&made.data, 30, 3);
+    let generated = Synthetic::new(30, 3, 0.3, 4);
+    let npy = Npy::double(&generated.data, 30, 3);
     let set = npy.open().read_complex_set(&SetOptions::default()).unwrap();
-    assert_eq!(set.matrix(7)[(2, 1)].re, made.data[7 * 9 + 7]);
+    assert_eq!(set.matrix(7)[(2, 1)].re, generated.data[7 * 9 + 7]);
     let npy = Npy::new("<c16", (1, 1), &[0; 16]);
     for error in [
         npy.open().read_set(&SetOptions::default()).err(),
         OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).err(),
     ] {
-        let words = error.unwrap().to_string();
+        let message = error.unwrap().to_string();
         assert!(
-            words.ends_with("the numbers are complex (c16), but real numbers are needed"),
-            "{words}"
+            message.ends_with("the numbers are complex (c16), but real numbers are needed"),
+            "{message}"
         );
     }
 }

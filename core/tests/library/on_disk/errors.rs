@@ -15,10 +15,10 @@ fn error_of(npy: &Npy) -> String {
 #[test]
 fn invalid_matrix_is_named_with_its_index_and_file() {
     let (n, p) = (9000, 8);
-    let made = Synthetic::new(n, p, 0.1, 8);
+    let generated = Synthetic::new(n, p, 0.1, 8);
     let name = |npy: &Npy| npy.0.display().to_string();
     let with_entry = |at: usize, value: f64| {
-        let mut data = made.data.clone();
+        let mut data = generated.data.clone();
         data[at] = value;
         Npy::double(&data, n, p)
     };
@@ -39,7 +39,7 @@ fn invalid_matrix_is_named_with_its_index_and_file() {
         "{error}"
     );
     // The first invalid matrix is reported, independent of the threads.
-    let mut data = made.data.clone();
+    let mut data = generated.data.clone();
     for i in [8999, 700, 5000] {
         data[i * p * p] = f64::INFINITY;
     }
@@ -52,8 +52,8 @@ fn invalid_matrix_is_named_with_its_index_and_file() {
 #[test]
 fn truncated_file_is_an_error_before_and_during_the_solve() {
     let (n, p) = (9000, 8);
-    let made = Synthetic::new(n, p, 0.1, 8);
-    let npy = Npy::double(&made.data, n, p);
+    let generated = Synthetic::new(n, p, 0.1, 8);
+    let npy = Npy::double(&generated.data, n, p);
     let length = fs::metadata(&npy.0).unwrap().len();
     let keep = length - 1000 * (p * p * 8) as u64 - 5;
 
@@ -103,8 +103,8 @@ fn unreadable_files_are_errors() {
 
 #[test]
 fn pham_from_disk_is_an_error() {
-    let made = Synthetic::new(30, 4, 0.1, 8);
-    let npy = Npy::double(&made.data, 30, 4);
+    let generated = Synthetic::new(30, 4, 0.1, 8);
+    let npy = Npy::double(&generated.data, 30, 4);
     let mut set = OnDisk::new(npy.open(), Memory(1 << 30), &SetOptions::default()).unwrap();
     let settings = Settings::default().method(Method::Pham);
     let error = codiag::diagonalize_with_backend(&mut set, &settings, &mut silent).unwrap_err();

@@ -1,4 +1,5 @@
-//! Sets that stay in a file: agreement with memory for any memory budget, errors and interruption.
+//! Sets that stay in a file: agreement with sets in memory for any memory limit, errors, and
+//! interruption.
 
 mod agreement;
 mod errors;
@@ -63,8 +64,8 @@ fn silent(_: &Record, _: &Matrix) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The smallest memory budget that suffices for a file.
-fn smallest_budget(file: MatrixFile, options: &SetOptions) -> Memory {
+/// The smallest memory limit that suffices for a file.
+fn smallest_memory_limit(file: MatrixFile, options: &SetOptions) -> Memory {
     match OnDisk::new(file, Memory(1), options).err() {
         Some(Error::File { error, .. }) => match *error {
             Error::Memory { smallest, .. } => smallest,
@@ -79,14 +80,15 @@ fn solve(npy: &Npy, memory: Memory, options: &SetOptions, settings: &Settings) -
     codiag::diagonalize_with_backend(&mut set, settings, &mut silent).unwrap()
 }
 
-fn assert_close(found: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
+fn assert_close(actual: &Matrix, expected: &Matrix, tolerance: f64, case: &str) {
     let scale = expected.norm();
-    for (x, y) in found.as_slice().iter().zip(expected.as_slice()) {
+    for (x, y) in actual.as_slice().iter().zip(expected.as_slice()) {
         assert!((x - y).abs() <= tolerance * scale, "{case}: {x} {y}");
     }
 }
 
-/// Tolerance of the solves that are compared, so small that one more iteration hardly changes B.
+/// Tolerance of the solves that are compared. It is so small that another iteration hardly changes
+/// B.
 const TOLERANCE: f64 = 1e-11;
 /// Relative difference of two matrices B at one minimum, both solved to `TOLERANCE`.
 const SAME_MINIMUM: f64 = 1e-8;
@@ -104,19 +106,19 @@ fn without_hessian_memory(settings: &Settings) -> Settings {
 /// Asserts that two solves reach one minimum and take equal first steps: `first_steps` bounds the
 /// relative difference of the losses in the first three iterations.
 fn assert_results_agree(
-    found: &Diagonalization,
+    actual: &Diagonalization,
     expected: &Diagonalization,
     first_steps: f64,
     case: &str,
 ) {
-    assert_eq!(found.status, expected.status, "{case}");
-    let difference = (found.loss - expected.loss).abs();
+    assert_eq!(actual.status, expected.status, "{case}");
+    let difference = (actual.loss - expected.loss).abs();
     assert!(difference < 1e-11, "{case}: {difference:e}");
-    assert_close(&found.b, &expected.b, SAME_MINIMUM, case);
-    assert_close(&found.a, &expected.a, SAME_MINIMUM, case);
+    assert_close(&actual.b, &expected.b, SAME_MINIMUM, case);
+    assert_close(&actual.a, &expected.a, SAME_MINIMUM, case);
     // With several starts, the history is that of the best one, and starts may tie.
     let one_start = expected.start_losses.len() == 1;
-    let histories = found.history.iter().zip(&expected.history).take(3);
+    let histories = actual.history.iter().zip(&expected.history).take(3);
     for (x, y) in histories.filter(|_| one_start) {
         let (difference, iteration) = ((x.loss - y.loss).abs(), y.iteration);
         assert!(
@@ -124,9 +126,9 @@ fn assert_results_agree(
             "{case}: the losses differ by {difference:e} at iteration {iteration}"
         );
     }
-    if found.powers.rows() > 0 {
-        assert_close(&found.powers, &expected.powers, SAME_MINIMUM, case);
-        for (x, y) in found.residuals.iter().zip(&expected.residuals) {
+    if actual.powers.rows() > 0 {
+        assert_close(&actual.powers, &expected.powers, SAME_MINIMUM, case);
+        for (x, y) in actual.residuals.iter().zip(&expected.residuals) {
             assert!((x - y).abs() < 10.0 * SAME_MINIMUM, "{case}: {x} {y}");
         }
     }

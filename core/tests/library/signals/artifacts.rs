@@ -185,8 +185,8 @@ fn weak_heartbeat_is_detected_by_its_phase() {
 #[test]
 fn flags_depend_on_thresholds_and_references() {
     let samples = 60 * 250;
-    let made = simulate::eeg_with_blinks(3, 3, 60.0, 0);
-    let (eye, other) = (made.sources.row(0), noise(samples, 9));
+    let generated = simulate::eeg_with_blinks(3, 3, 60.0, 0);
+    let (eye, other) = (generated.sources.row(0), noise(samples, 9));
     let scores = ArtifactDetector::new(SFREQ, &[]).scores(eye);
     assert_eq!(scores.len(), 4);
     assert!(

@@ -124,12 +124,12 @@ fn huge_sizes_are_errors_before_anything_is_allocated() {
 #[test]
 fn overlap_of_nearly_one_gives_at_most_one_segment_per_sample() {
     let segments = Segments::default().overlap(0.999_999_999_999_99);
-    let pieces = segments.pieces(500, 2).unwrap();
+    let pieces = segments.spans(500, 2).unwrap();
     assert!(pieces.len() <= 500);
     assert_eq!(pieces[pieces.len() - 1][0].end, 500);
     for count in [501, 1 << 40, usize::MAX] {
         let segments = segments.clone().length(SegmentLength::Count(count));
-        assert!(segments.pieces(500, 2).is_err(), "{count}");
+        assert!(segments.spans(500, 2).is_err(), "{count}");
     }
 }
 

@@ -19,7 +19,7 @@ fn segment_covariances_match_naive_sums() {
             .bad_spans(vec![30..37]);
         let options = CovarianceOptions::default().center(center);
         let found = segment_covariances(&view, &segments, &options).unwrap();
-        let pieces = segments.pieces(samples, 3).unwrap();
+        let pieces = segments.spans(samples, 3).unwrap();
         for (matrix, piece) in found.data.chunks_exact(p * p).zip(pieces) {
             let chosen: Vec<usize> = piece.into_iter().flatten().collect();
             assert_close(

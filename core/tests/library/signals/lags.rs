@@ -56,7 +56,7 @@ fn lagged_covariances_match_naive_sums() {
         let options = CovarianceOptions::default().center(center);
         let found = lagged_covariances(&view, &lags, &options).unwrap();
         assert_eq!((found.n, found.p), (count * chosen.len(), p));
-        let pieces = segments.pieces(samples, 3).unwrap();
+        let pieces = segments.spans(samples, 3).unwrap();
         let sets = found.data.chunks_exact(chosen.len() * p * p);
         for (set, piece) in sets.zip(pieces) {
             for (matrix, lag) in set.chunks_exact(p * p).zip(chosen) {

@@ -40,10 +40,10 @@ fn naive_covariance(data: &[f64], samples: usize, chosen: &[usize], center: bool
     (0..p * p).map(|k| entry(k / p, k % p)).collect()
 }
 
-fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(found.len(), expected.len());
+fn assert_close(actual: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(actual.len(), expected.len());
     let largest = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    for (x, y) in found.iter().zip(expected) {
+    for (x, y) in actual.iter().zip(expected) {
         assert!(
             (x - y).abs() <= tolerance * largest,
             "got {x}, expected {y}"

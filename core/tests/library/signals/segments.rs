@@ -8,7 +8,7 @@ use codiag::signals::{SegmentLength, Segments};
 fn segment_count_gives_equal_lengths_up_to_the_end() {
     for (count, samples, overlap) in [(7, 100, 0.0), (100, 14_400, 0.0), (9, 1000, 0.5)] {
         let segments = Segments::default().length(SegmentLength::Count(count));
-        let pieces = segments.overlap(overlap).pieces(samples, 4).unwrap();
+        let pieces = segments.overlap(overlap).spans(samples, 4).unwrap();
         assert_eq!(pieces.len(), count);
         let length = pieces[0][0].len();
         assert!(pieces.iter().all(|p| p.len() == 1 && p[0].len() == length));
@@ -34,7 +34,7 @@ fn fixed_length_leaves_a_remainder() {
         .length(SegmentLength::Length(30))
         .overlap(0.5);
     let starts: Vec<usize> = segments
-        .pieces(100, 4)
+        .spans(100, 4)
         .unwrap()
         .iter()
         .map(|p| p[0].start)
@@ -46,15 +46,15 @@ fn fixed_length_leaves_a_remainder() {
 fn bad_spans_are_in_no_segment() {
     let four = Segments::default().length(SegmentLength::Count(4));
     let segments = four.bad_spans(vec![70..80, 0..10, 75..90]);
-    let pieces = segments.pieces(110, 4).unwrap();
+    let pieces = segments.spans(110, 4).unwrap();
     let all: Vec<usize> = pieces.iter().flatten().cloned().flatten().collect();
     let expected: Vec<usize> = (10..70).chain(90..110).collect();
     assert_eq!(all, expected);
     assert_eq!(pieces[3], [90..110]);
     let everything = segments.clone().bad_spans(vec![0..110]);
-    assert!(everything.pieces(110, 4).is_err());
+    assert!(everything.spans(110, 4).is_err());
     let beyond = segments.bad_spans(vec![100..111]);
-    assert!(beyond.pieces(110, 4).is_err());
+    assert!(beyond.spans(110, 4).is_err());
 }
 
 #[test]
@@ -68,18 +68,18 @@ fn invalid_lengths_and_overlaps_are_errors() {
         (SegmentLength::Count(10), f64::NAN),
     ] {
         let segments = Segments::default().length(length).overlap(overlap);
-        assert!(segments.pieces(100, 4).is_err(), "{length:?} {overlap}");
+        assert!(segments.spans(100, 4).is_err(), "{length:?} {overlap}");
     }
 }
 
 #[test]
 fn lengths_in_seconds_need_a_sampling_frequency() {
     let quarter = Segments::default().length("0.25s".parse().unwrap());
-    let error = quarter.pieces(1000, 4).unwrap_err();
+    let error = quarter.spans(1000, 4).unwrap_err();
     let setting = Setting::SegmentLength;
     assert!(matches!(&error, Error::Setting { setting: s, .. } if *s == setting));
     assert!(error.to_string().contains("0.25 s"), "{error}");
-    let pieces = quarter.sfreq(200.0).pieces(1000, 4).unwrap();
+    let pieces = quarter.sfreq(200.0).spans(1000, 4).unwrap();
     assert_eq!((pieces.len(), pieces[1][0].clone()), (20, 50..100));
     for text in ["", "s", "1.5", "-3", "quickly", "1 s s"] {
         let error = text.parse::<SegmentLength>().unwrap_err().to_string();
@@ -89,7 +89,7 @@ fn lengths_in_seconds_need_a_sampling_frequency() {
         let segments = text
             .parse::<SegmentLength>()
             .map(|length| Segments::default().length(length).sfreq(200.0));
-        let pieces = segments.and_then(|s| s.pieces(1000, 4));
+        let pieces = segments.and_then(|s| s.spans(1000, 4));
         assert!(pieces.is_err(), "{text}");
     }
     assert_eq!(" 1.5 s".parse(), Ok(SegmentLength::Seconds(1.5)));
@@ -107,7 +107,7 @@ fn automatic_length_covers_the_recording() {
     ] {
         let segments = Segments::default().sfreq(sfreq).overlap(overlap);
         assert_eq!(segments.automatic_length(samples, components), length);
-        let pieces = segments.pieces(samples, components).unwrap();
+        let pieces = segments.spans(samples, components).unwrap();
         assert!(pieces[0][0].len() >= length && pieces[0][0].len() < 2 * length);
         assert_eq!(
             (pieces[0][0].start, pieces[pieces.len() - 1][0].end),

@@ -9,16 +9,16 @@ use codiag::synthetic::amari_distance;
 use codiag::{Error, Init, Matrix, Record};
 use std::ops::ControlFlow;
 
-fn view(made: &Simulation) -> RecordingView<'_> {
-    RecordingView::new(&made.data, made.channels, made.samples).unwrap()
+fn view(generated: &Simulation) -> RecordingView<'_> {
+    RecordingView::new(&generated.data, generated.channels, generated.samples).unwrap()
 }
 
 fn segments(count: usize) -> Contrast {
     Contrast::Segments(Segments::default().length(SegmentLength::Count(count)))
 }
 
-fn fit(made: &Simulation, separation: &Separation) -> SeparationResult {
-    let found = separation.fit(&view(made)).unwrap();
+fn fit(generated: &Simulation, separation: &Separation) -> SeparationResult {
+    let found = separation.fit(&view(generated)).unwrap();
     assert!(found.diagonalization.status.is_converged());
     found
 }
@@ -41,10 +41,10 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// The whitener of the covariance, i.e. the principal components scaled to unit variance.
-fn principal_components(made: &Simulation) -> Matrix {
-    let p = made.channels;
+fn principal_components(generated: &Simulation) -> Matrix {
+    let p = generated.channels;
     let separation = Separation::default().contrast(segments(1));
-    let found = separation.fit(&view(made)).unwrap();
+    let found = separation.fit(&view(generated)).unwrap();
     assert_eq!(found.n_components(), p);
     found.filters().clone()
 }
@@ -52,12 +52,12 @@ fn principal_components(made: &Simulation) -> Matrix {
 #[test]
 fn nonstationary_sources_are_separated() {
     for seed in 0..5 {
-        let made = nonstationary(10, 100, 500, seed);
-        let found = fit(&made, &Separation::default());
-        let distance = amari_distance(found.filters(), &made.mixing);
+        let generated = nonstationary(10, 100, 500, seed);
+        let found = fit(&generated, &Separation::default());
+        let distance = amari_distance(found.filters(), &generated.mixing);
         assert!(distance < 0.02, "seed {seed}: {distance}");
-        let unmixed = amari_distance(&Matrix::identity(10), &made.mixing);
-        let whitened = amari_distance(&principal_components(&made), &made.mixing);
+        let unmixed = amari_distance(&Matrix::identity(10), &generated.mixing);
+        let whitened = amari_distance(&principal_components(&generated), &generated.mixing);
         assert!(
             unmixed > 20.0 * distance && whitened > 20.0 * distance,
             "seed {seed}"
@@ -68,14 +68,14 @@ fn nonstationary_sources_are_separated() {
 #[test]
 fn voices_are_separated() {
     for seed in 0..3 {
-        let made = voices(3, 10.0, seed);
-        let found = fit(&made, &Separation::default());
-        let ratios = made.interference_ratios(found.filters());
+        let generated = voices(3, 10.0, seed);
+        let found = fit(&generated, &Separation::default());
+        let ratios = generated.interference_ratios(found.filters());
         assert!(
             ratios.iter().all(|ratio| *ratio > 20.0),
             "seed {seed}: {ratios:?}"
         );
-        let before = made.interference_ratios(&Matrix::identity(3));
+        let before = generated.interference_ratios(&Matrix::identity(3));
         assert!(
             before.iter().all(|ratio| *ratio < 15.0),
             "seed {seed}: {before:?}"
@@ -85,22 +85,22 @@ fn voices_are_separated() {
 
 #[test]
 fn removing_the_blink_source_removes_only_blinks() {
-    let made = eeg_with_blinks(16, 8, 120.0, 4);
-    let found = fit(&made, &Separation::default());
-    let sources = found.sources(&view(&made)).unwrap();
-    let blinks = made.sources.row(0);
+    let generated = eeg_with_blinks(16, 8, 120.0, 4);
+    let found = fit(&generated, &Separation::default());
+    let sources = found.sources(&view(&generated)).unwrap();
+    let blinks = generated.sources.row(0);
     let (source, largest_correlation) = (0..found.n_components())
         .map(|k| (k, correlation(sources.row(k), blinks).abs()))
         .max_by(|x, y| x.1.total_cmp(&y.1))
         .unwrap();
     assert!(largest_correlation > 0.99, "{largest_correlation}");
-    let clean = found.remove(&view(&made), &[source]).unwrap();
-    for c in 0..made.channels {
-        let channel = &made.data[c * made.samples..][..made.samples];
+    let clean = found.remove(&view(&generated), &[source]).unwrap();
+    for c in 0..generated.channels {
+        let channel = &generated.data[c * generated.samples..][..generated.samples];
         let without_blinks: Vec<f64> = channel
             .iter()
             .zip(blinks)
-            .map(|(x, blink)| x - made.mixing[(c, 0)] * blink)
+            .map(|(x, blink)| x - generated.mixing[(c, 0)] * blink)
             .collect();
         let ratio = variance(clean.row(c)) / variance(&without_blinks);
         assert!((ratio - 1.0).abs() < 0.05, "channel {c}: {ratio}");
@@ -112,11 +112,11 @@ fn removing_the_blink_source_removes_only_blinks() {
 fn spectra_separate_stationary_sources() {
     // Rhythms of constant power that differ in frequency.
     let (p, samples, sfreq) = (4, 30_000, 100.0);
-    let mut made = nonstationary(p, 1, samples, 3);
+    let mut generated = nonstationary(p, 1, samples, 3);
     for k in 0..p {
         let angle = std::f64::consts::TAU * (8.5 + 9.0 * k as f64) / sfreq;
         let (mut before, mut last) = (0.0, 0.0);
-        for x in made.sources.row_mut(k) {
+        for x in generated.sources.row_mut(k) {
             let next = 1.8 * angle.cos() * last - 0.81 * before + *x;
             (before, last) = (last, next);
             *x = next;
@@ -124,15 +124,15 @@ fn spectra_separate_stationary_sources() {
     }
     for c in 0..p {
         for t in 0..samples {
-            made.data[c * samples + t] = (0..p)
-                .map(|k| made.mixing[(c, k)] * made.sources[(k, t)])
+            generated.data[c * samples + t] = (0..p)
+                .map(|k| generated.mixing[(c, k)] * generated.sources[(k, t)])
                 .sum();
         }
     }
     let separation =
         Separation::default().contrast(Contrast::Bands(Bands::even(1.0, 49.0, 16, sfreq)));
-    let found = fit(&made, &separation);
-    let distance = amari_distance(found.filters(), &made.mixing);
+    let found = fit(&generated, &separation);
+    let distance = amari_distance(found.filters(), &generated.mixing);
     assert!(distance < 0.02, "{distance}");
     assert_eq!(found.diagonalization.powers.rows(), 16);
     // The power of each source peaks in the band of its frequency.
@@ -150,12 +150,12 @@ fn spectra_separate_stationary_sources() {
 
 #[test]
 fn channel_units_only_scale_filters_and_patterns() {
-    let made = nonstationary(8, 60, 300, 7);
-    let mut scaled = made.clone();
+    let generated = nonstationary(8, 60, 300, 7);
+    let mut scaled = generated.clone();
     let units: Vec<f64> = (0..8)
         .map(|c| if c % 2 == 0 { 1e-12 } else { 1e3 })
         .collect();
-    for (channel, unit) in scaled.data.chunks_exact_mut(made.samples).zip(&units) {
+    for (channel, unit) in scaled.data.chunks_exact_mut(generated.samples).zip(&units) {
         channel.iter_mut().for_each(|x| *x *= unit);
     }
     for components in [
@@ -167,7 +167,7 @@ fn channel_units_only_scale_filters_and_patterns() {
             .n_components(components)
             .contrast(segments(60))
             .scale(Scale::UnitRms);
-        let (x, y) = (fit(&made, &separation), fit(&scaled, &separation));
+        let (x, y) = (fit(&generated, &separation), fit(&scaled, &separation));
         assert_eq!(x.n_components(), y.n_components());
         for k in 0..x.n_components() {
             assert!((x.explained_variance_ratio[k] - y.explained_variance_ratio[k]).abs() < 1e-6);
@@ -190,18 +190,18 @@ fn reduction_keeps_the_requested_components() {
     let noise = nonstationary(12, 50, 200, 2);
     let wide = Matrix::from_fn(12, 4, |c, k| noise.mixing[(c, k)]);
     let samples = four.samples;
-    let mut made = noise.clone();
+    let mut generated = noise.clone();
     for c in 0..12 {
         for t in 0..samples {
             let sum: f64 = (0..4).map(|k| wide[(c, k)] * four.sources[(k, t)]).sum();
-            made.data[c * samples + t] = sum + 1e-3 * noise.sources[(c, t)];
+            generated.data[c * samples + t] = sum + 1e-3 * noise.sources[(c, t)];
         }
     }
     for components in [Components::Count(4), Components::VarianceFraction(0.999)] {
         let separation = Separation::default()
             .n_components(components)
             .contrast(segments(50));
-        let found = fit(&made, &separation);
+        let found = fit(&generated, &separation);
         assert_eq!((found.n_components(), found.n_channels()), (4, 12));
         assert!(found.explained_variance_ratio_total > 0.999);
         assert!(amari_distance(found.filters(), &wide) < 0.05);
@@ -218,12 +218,12 @@ fn reduction_keeps_the_requested_components() {
         // Removing no source changes nothing; removing all sources leaves what the reduction left
         // out.
         assert_eq!(
-            found.remove(&view(&made), &[]).unwrap().as_slice(),
-            made.data
+            found.remove(&view(&generated), &[]).unwrap().as_slice(),
+            generated.data
         );
-        let rest = found.remove(&view(&made), &[0, 1, 2, 3]).unwrap();
+        let rest = found.remove(&view(&generated), &[0, 1, 2, 3]).unwrap();
         for c in 0..12 {
-            let before = &made.data[c * samples..][..samples];
+            let before = &generated.data[c * samples..][..samples];
             assert!(variance(rest.row(c)) < 1e-4 * variance(before));
             assert!(variance(rest.row(c)) > 1e-8 * variance(before));
         }
@@ -233,16 +233,16 @@ fn reduction_keeps_the_requested_components() {
 /// The average reference reduces the rank by one.
 #[test]
 fn rank_deficient_recording_is_separated_in_its_range() {
-    let mut made = nonstationary(6, 100, 200, 5);
-    let samples = made.samples;
+    let mut generated = nonstationary(6, 100, 200, 5);
+    let samples = generated.samples;
     for t in 0..samples {
-        let mean = (0..6).map(|c| made.data[c * samples + t]).sum::<f64>() / 6.0;
-        (0..6).for_each(|c| made.data[c * samples + t] -= mean);
+        let mean = (0..6).map(|c| generated.data[c * samples + t]).sum::<f64>() / 6.0;
+        (0..6).for_each(|c| generated.data[c * samples + t] -= mean);
     }
-    let found = fit(&made, &Separation::default());
+    let found = fit(&generated, &Separation::default());
     assert_eq!((found.n_components(), found.n_channels()), (5, 6));
     let too_many = Separation::default().n_components(Components::Count(6));
-    let error = too_many.fit(&view(&made)).unwrap_err();
+    let error = too_many.fit(&view(&generated)).unwrap_err();
     let message = error.to_string();
     assert!(
         message.contains("6 for") && message.contains("rank 5"),
@@ -252,10 +252,10 @@ fn rank_deficient_recording_is_separated_in_its_range() {
 
 #[test]
 fn filters_of_one_recording_can_start_and_separate_another() {
-    let made = nonstationary(6, 100, 300, 11);
-    let half = made.samples / 2;
+    let generated = nonstationary(6, 100, 300, 11);
+    let half = generated.samples / 2;
     let half_from = |from: usize| -> Vec<f64> {
-        let channels = made.data.chunks_exact(made.samples);
+        let channels = generated.data.chunks_exact(generated.samples);
         channels
             .flat_map(|c| c[from..from + half].to_vec())
             .collect()
@@ -306,11 +306,13 @@ fn filters_of_one_recording_can_start_and_separate_another() {
 #[test]
 fn epochs_can_be_separated_by_epoch_class_and_frequency() {
     let (epochs, p, samples) = (60, 5, 200);
-    let made = nonstationary(p, epochs, samples, 9);
+    let generated = nonstationary(p, epochs, samples, 9);
     let mut data = Vec::new();
     for e in 0..epochs {
         for c in 0..p {
-            data.extend_from_slice(&made.data[c * made.samples + e * samples..][..samples]);
+            data.extend_from_slice(
+                &generated.data[c * generated.samples + e * samples..][..samples],
+            );
         }
     }
     let cut = Epochs::new(&data, epochs, p, samples).unwrap();
@@ -318,7 +320,7 @@ fn epochs_can_be_separated_by_epoch_class_and_frequency() {
     let found = separation.fit_epochs(&cut, None, &mut unobserved).unwrap();
     // The result equals that of segments of the whole recording.
     let by_segments = Separation::default().contrast(segments(epochs));
-    let expected = by_segments.fit(&view(&made)).unwrap();
+    let expected = by_segments.fit(&view(&generated)).unwrap();
     let difference = amari_distance(found.filters(), expected.patterns());
     assert!(difference < 1e-7, "{difference:e}");
     assert_eq!(found.segments.len(), epochs);
@@ -335,12 +337,12 @@ fn epochs_can_be_separated_by_epoch_class_and_frequency() {
 
 #[test]
 fn sources_with_equal_powers_are_each_other_s_least_separable_partner() {
-    let made = nonstationary(4, 100, 400, 2);
-    let mut alike = made.clone();
+    let generated = nonstationary(4, 100, 400, 2);
+    let mut alike = generated.clone();
     // Scale source 1 so that its power equals that of source 0 in each stretch.
-    let samples = made.samples;
+    let samples = generated.samples;
     for stretch in 0..100 {
-        let power = |k: usize| variance(&made.sources.row(k)[stretch * 400..][..400]);
+        let power = |k: usize| variance(&generated.sources.row(k)[stretch * 400..][..400]);
         let factor = (power(0) / power(1)).sqrt();
         alike.sources.row_mut(1)[stretch * 400..][..400]
             .iter_mut()
@@ -349,7 +351,7 @@ fn sources_with_equal_powers_are_each_other_s_least_separable_partner() {
     for c in 0..4 {
         for t in 0..samples {
             alike.data[c * samples + t] = (0..4)
-                .map(|k| made.mixing[(c, k)] * alike.sources[(k, t)])
+                .map(|k| generated.mixing[(c, k)] * alike.sources[(k, t)])
                 .sum();
         }
     }
@@ -374,15 +376,15 @@ fn sources_with_equal_powers_are_each_other_s_least_separable_partner() {
     // Sources are sorted by descending nonstationarity.
     assert!(found.nonstationarity.windows(2).all(|w| w[0] >= w[1]));
     let alone = Separation::default().n_components(Components::Count(1));
-    assert_eq!(fit(&made, &alone).least_separable, [None]);
+    assert_eq!(fit(&generated, &alone).least_separable, [None]);
 }
 
 #[test]
 fn nonstationarity_of_stationary_noise_is_at_chance_level() {
-    let made = nonstationary(3, 1, 50_000, 6);
+    let generated = nonstationary(3, 1, 50_000, 6);
     // Segments of 500 samples.
     let found = Separation::default().contrast(segments(100));
-    let found = found.fit(&view(&made)).unwrap();
+    let found = found.fit(&view(&generated)).unwrap();
     let chance = (2.0 / 500.0_f64).sqrt();
     for score in &found.nonstationarity {
         assert!((0.7..1.5).contains(&(score / chance)), "{score}");
@@ -391,10 +393,10 @@ fn nonstationarity_of_stationary_noise_is_at_chance_level() {
 
 #[test]
 fn automatic_shrinkage_makes_short_segments_work() {
-    let made = nonstationary(20, 100, 25, 8);
+    let generated = nonstationary(20, 100, 25, 8);
     let plain = Separation::default().contrast(segments(200));
     assert!(matches!(
-        plain.fit(&view(&made)),
+        plain.fit(&view(&generated)),
         Err(Error::TooFewSamples {
             samples: 12,
             dimension: 20,
@@ -403,7 +405,7 @@ fn automatic_shrinkage_makes_short_segments_work() {
         })
     ));
     for shrinkage in [Shrinkage::LedoitWolf, Shrinkage::Oas, Shrinkage::Fixed(0.2)] {
-        let found = fit(&made, &plain.clone().shrinkage(shrinkage));
+        let found = fit(&generated, &plain.clone().shrinkage(shrinkage));
         assert!(found.shrinkages.iter().all(|s| *s > 0.0 && *s <= 1.0));
     }
 }

@@ -12,7 +12,7 @@ use crate::linalg::{Matrix, Scalar, Triangle, scalars};
 /// Maximum number of entries of a sample that is copied to the client (32 MB), where requests need
 /// no messages.
 const MAX_COPIED: usize = 4_000_000;
-/// Minimum number of matrices per dimension in a sample that is thinned in order to copy it.
+/// Minimum number of matrices per dimension of a sample that is thinned so that it can be copied.
 const MIN_MATRICES_PER_DIMENSION: usize = 10;
 
 impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
@@ -22,8 +22,8 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
         step: usize,
     ) -> Result<Option<Box<dyn Backend<T> + '_>>, Error> {
         let (n, p) = (self.summary.len, self.summary.dimension());
-        let most = MAX_COPIED / packed_len::<T>(p);
-        let thinned = step * (n / step).div_ceil(most.max(1)).max(1);
+        let max_matrices = MAX_COPIED / packed_len::<T>(p);
+        let thinned = step * (n / step).div_ceil(max_matrices.max(1)).max(1);
         if thinned == step || n / thinned >= MIN_MATRICES_PER_DIMENSION * p {
             let sample = self.local_sample(thinned)?;
             Ok(sample.map(|sample| Box::new(sample) as Box<dyn Backend<T>>))
@@ -46,9 +46,9 @@ impl<A: SendRequests + ?Sized, T: Scalar> ClusterSet<'_, A, T> {
                 (0.0, 0, Matrix::zeros(p, p))
             } else {
                 let numbers = response.numbers(2 + self.square())?;
-                let [figures, mean] = split(&numbers, [2, self.square()]);
+                let [header, mean] = split(&numbers, [2, self.square()]);
                 let mean = wire::matrix(p, &mean);
-                (fraction * figures[0], figures[1] as usize, mean)
+                (fraction * header[0], header[1] as usize, mean)
             };
             let summary = Summary {
                 criterion: self.summary.criterion,

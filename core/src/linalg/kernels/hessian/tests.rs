@@ -2,10 +2,10 @@
 
 use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
 
-use super::super::hessian_times::Times;
+use super::super::hessian_times::HessianTimes;
 use super::*;
 
-/// The row blocks of a set and their product with a matrix, computed with one SIMD width.
+/// Returns the row blocks of a set and their product with a matrix, computed with one SIMD width.
 fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
     let (lanes, width) = (2 * R::LANES, p.next_multiple_of(R::LANES));
     let block: Vec<R> = (0..planes * Triangle::new(p).len() * lanes)
@@ -43,7 +43,7 @@ fn in_vectors<R: Real, S: Simd>(simd: S, p: usize, planes: usize) -> Vec<f64> {
         .map(|k| R::rounded(0.1 * (k % 7) as f64 - 0.2))
         .collect();
     let mut product = table(e.len());
-    Times {
+    HessianTimes {
         size,
         hessian: &hessian,
         e: &e,

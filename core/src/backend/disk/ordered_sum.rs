@@ -10,7 +10,7 @@ use crate::Error;
 /// Assigns groups to threads in order, and adds their sums in order. To limit the number of waiting
 /// sums, no group is assigned that is `window` or more ahead of the first group that is not added
 /// yet.
-pub struct Ordered<'a, R> {
+pub struct OrderedSum<'a, R> {
     state: Mutex<State<R>>,
     changed: Condvar,
     groups: usize,
@@ -29,7 +29,7 @@ struct State<R> {
     abandoned: bool,
 }
 
-impl<'a, R> Ordered<'a, R> {
+impl<'a, R> OrderedSum<'a, R> {
     pub fn new(groups: usize, window: usize, add: &'a (dyn Fn(&mut R, &R) + Sync)) -> Self {
         Self {
             state: Mutex::new(State {
@@ -123,13 +123,13 @@ impl<'a, R> Ordered<'a, R> {
 mod tests {
     use super::*;
 
-    fn ordered(window: usize) -> Ordered<'static, String> {
-        Ordered::new(4, window, &|total, part| total.push_str(part))
+    fn ordered_sum(window: usize) -> OrderedSum<'static, String> {
+        OrderedSum::new(4, window, &|total, part| total.push_str(part))
     }
 
     #[test]
     fn sums_are_added_in_order() {
-        let sums = ordered(3);
+        let sums = ordered_sum(3);
         let taken: Vec<usize> = (0..3).filter_map(|_| sums.take()).collect();
         assert_eq!(taken, [0, 1, 2]);
         for group in [2, 0, 1] {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn error_of_the_first_failed_group_is_reported() {
-        let sums = ordered(4);
+        let sums = ordered_sum(4);
         (0..3).for_each(|_| assert!(sums.take().is_some()));
         sums.finish(2, Err(Error::external("late")));
         assert!(sums.is_superseded(3) && !sums.is_superseded(1));

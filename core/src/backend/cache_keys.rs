@@ -1,23 +1,24 @@
-//! The data that a backend keeps between requests, and which of them the next request can reuse.
+//! Keys of the data that a backend caches between requests, to decide which of them the next
+//! request can reuse.
 
 use super::request::Request;
 use crate::data::Criterion;
 use crate::linalg::{Matrix, Scalar};
 
-/// The points and directions for which all block states of a set keep data.
+/// Points and directions for which the block states of a set have cached data.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept<T> {
+pub(crate) struct CacheKeys<T> {
     /// Metric of the sizes s_i.
     metric: Option<Matrix<T>>,
     /// B of the transformed matrices, and whether they were recomputed (true) or updated (false).
     point: Option<(Matrix<T>, bool)>,
     /// Direction of the tables, which start at this B.
     direction: Option<Matrix<T>>,
-    /// B of the fitted diagonals, and whether the products Cⁱ A are kept too.
+    /// B of the fitted diagonals, and whether the products Cⁱ A are cached too.
     fit: Option<(Matrix<T>, bool)>,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for CacheKeys<T> {
     fn default() -> Self {
         Self {
             metric: None,
@@ -28,24 +29,24 @@ impl<T> Default for Kept<T> {
     }
 }
 
-/// The kept data that a request can reuse.
+/// Cached data that a request can reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(clippy::struct_excessive_bools)] // one for each table
+#[allow(clippy::struct_excessive_bools)] // one flag per table
 pub(crate) struct Reuse {
     pub sizes: bool,
     pub transformed: bool,
-    /// Whether the transformed matrices can be updated along the kept direction.
+    /// Whether the transformed matrices can be updated along the cached direction.
     pub update: bool,
     pub line: bool,
     pub fit: bool,
     pub products: bool,
 }
 
-impl<T: Scalar> Kept<T> {
-    /// Returns the data that a request can reuse.
+impl<T: Scalar> CacheKeys<T> {
+    /// Returns which cached data a request can reuse.
     pub fn reuse(&self, request: &Request<T>) -> Reuse {
-        let is = |kept: &Option<Matrix<T>>, wanted: &Matrix<T>| kept.as_ref() == Some(wanted);
-        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(kept, _)| kept == b);
+        let is = |cached: &Option<Matrix<T>>, wanted: &Matrix<T>| cached.as_ref() == Some(wanted);
+        let at = |b: &Matrix<T>| self.point.as_ref().filter(|(cached, _)| cached == b);
         let mut reuse = Reuse::default();
         if let Request::Correlate {
             metric: Some(metric),
@@ -57,12 +58,12 @@ impl<T: Scalar> Kept<T> {
         let Some(b) = request.point() else {
             return reuse;
         };
-        let fit = self.fit.as_ref().filter(|(kept, _)| kept == b);
+        let fit = self.fit.as_ref().filter(|(cached, _)| cached == b);
         reuse.fit = fit.is_some();
         reuse.products = fit.is_some_and(|(_, products)| *products);
         reuse.transformed = at(b).is_some();
         match request {
-            // Updated matrices are recomputed.
+            // Without an update, the request asks for recomputed matrices.
             Request::Point { update: None, .. } => {
                 reuse.transformed = at(b).is_some_and(|(_, recomputed)| *recomputed);
             }
@@ -82,8 +83,8 @@ impl<T: Scalar> Kept<T> {
         reuse
     }
 
-    /// Records the data that are kept after the request has been evaluated.
-    pub fn set(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
+    /// Records the data that are cached after the evaluation of a request.
+    pub fn record(&mut self, request: &Request<T>, criterion: Criterion, reuse: Reuse) {
         if let Request::Balance { metric }
         | Request::Correlate {
             metric: Some(metric),
@@ -107,7 +108,7 @@ impl<T: Scalar> Kept<T> {
         }
     }
 
-    /// Whether nothing is kept.
+    /// Whether no data are cached.
     pub fn is_empty(&self) -> bool {
         self.metric.is_none() && self.point.is_none() && self.fit.is_none()
     }
