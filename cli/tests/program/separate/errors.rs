@@ -94,7 +94,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --n-components 11",
-        "--n-components must be a number from 1",
+        "--n-components must be from 1",
     ),
     (
         "recording.npy --n-segments 5 --shrinkage much",
