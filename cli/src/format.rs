@@ -110,6 +110,12 @@ pub fn decade_of_seconds(exponent: i32) -> String {
     format!("{} {unit}", 10_f64.powi(exponent + shift))
 }
 
+/// Name of one of `count` components, as in Python: S00, S01, ...
+pub fn component(number: usize, count: usize) -> String {
+    let width = count.saturating_sub(1).to_string().len().max(2);
+    format!("S{number:0width$}")
+}
+
 /// Returns a number with the singular or plural of its noun: "1 matrix", "3 matrices".
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
@@ -171,6 +177,10 @@ mod tests {
         assert_eq!(decade_of_seconds(-1), "100 ms");
         assert_eq!(decade_of_seconds(1), "10 s");
         assert_eq!(count(1, "matrix", "matrices"), "1 matrix");
+        assert_eq!(
+            (component(3, 100), component(3, 101)),
+            ("S03".to_owned(), "S003".to_owned())
+        );
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
     }

@@ -29,18 +29,21 @@ mod number;
 mod option_names;
 mod page;
 mod progress;
+pub mod report;
 mod reproduction;
 mod session;
 mod source_view;
 
 use std::ffi::OsString;
 use std::io;
+use std::iter;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use clap::Parser;
 
 pub use export::atomic_write::{check_writable, copy_atomically, write_atomically};
+use page::provenance::command_line;
 pub use session::Session;
 
 /// Exit code of a solve that did not converge.
@@ -94,6 +97,10 @@ pub fn run<T: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = T>,
     session: &mut Session<'_>,
 ) -> i32 {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let arguments = args.iter().skip(1);
+    let arguments = arguments.map(|text| text.to_string_lossy().into_owned());
+    session.command = command_line(iter::once("codiag".to_owned()).chain(arguments));
     let outcome = match args::Cli::try_parse_from(args) {
         Ok(cli) => {
             session.quiet = cli.quiet;

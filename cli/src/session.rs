@@ -55,6 +55,8 @@ pub struct Session<'a> {
     pub(crate) colors: Colors,
     /// Whether progress is suppressed (`--quiet`).
     pub(crate) quiet: bool,
+    /// Command line, for reports.
+    pub(crate) command: String,
     interrupted: &'a AtomicBool,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Session<'a> {
             out_kind: OutputKind::Stream,
             colors: Colors { enabled: false },
             quiet: false,
+            command: String::new(),
             interrupted,
         }
     }

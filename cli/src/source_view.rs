@@ -48,6 +48,11 @@ impl GoodSamples {
         Self(good)
     }
 
+    /// Whether a sample is not marked as bad.
+    pub fn is_good(&self, sample: usize) -> bool {
+        self.0[sample]
+    }
+
     /// Returns the good samples of a signal.
     pub fn of(&self, signal: &[f64]) -> Vec<f64> {
         let chosen = signal.iter().zip(&self.0).filter(|(_, good)| **good);
@@ -73,8 +78,7 @@ impl SourceView {
             (low, part.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x)))
         });
         // The excerpt is centered at the maximum of the source.
-        let length = sfreq.map_or(EXCERPT_SAMPLES, |sfreq| (EXCERPT_SECONDS * sfreq) as usize);
-        let length = length.clamp(2, 20_000).min(samples);
+        let length = excerpt_length(sfreq, samples);
         let mean = clean.iter().sum::<f64>() / clean.len() as f64;
         // The recording, and thus the source, may have non-finite samples in bad spans.
         let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
@@ -99,11 +103,22 @@ impl SourceView {
                     .collect(),
             ),
             histogram: histogram(&clean, mean),
-            spectrum: sfreq.map(|sfreq| spectrum(&clean, sfreq, (2.0 * sfreq).max(8.0) as usize)),
+            spectrum: sfreq.map(|sfreq| spectrum(&clean, sfreq, spectrum_window(sfreq))),
             artifacts: scorer.map_or_else(Vec::new, |scorer| scorer.thresholds.flagged(&scores)),
             scores,
         }
     }
+}
+
+/// Returns the number of samples of a window of a spectrum: two seconds, but less for sound.
+pub fn spectrum_window(sfreq: f64) -> usize {
+    (2.0 * sfreq).clamp(8.0, 8192.0) as usize
+}
+
+/// Returns the number of samples of an excerpt.
+pub fn excerpt_length(sfreq: Option<f64>, samples: usize) -> usize {
+    let length = sfreq.map_or(EXCERPT_SAMPLES, |sfreq| (EXCERPT_SECONDS * sfreq) as usize);
+    length.clamp(2, 20_000).min(samples)
 }
 
 /// Returns the density of the standardized values of a source.

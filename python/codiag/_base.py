@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
@@ -349,6 +350,40 @@ class Separation(
             names = self._fitted_names(X)
             return _mne.changed(X, names, lambda data: self._without(recording(data), numbers))
         return self._without(self._known_channels(X), numbers)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        *,
+        exclude: Iterable[int | str] = (),
+        bad_spans: Spans | None = None,
+        title: str = "the recording",
+    ) -> None:
+        """Write an HTML report for a web browser, the page that ``codiag separate`` writes.
+
+        It shows every source with its waveform, spectrum and pattern, what can be said about its
+        reliability, and suspected artifacts.
+
+        Parameters
+        ----------
+        path : str or path-like
+            HTML file, replaced atomically if it exists.
+        X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
+            Recording of the channels that were fitted. Epochs are shown one after the other. Of a
+            Raw, EOG and ECG channels are used as references, and its spans annotated as bad are
+            ignored.
+        exclude : iterable of int or str
+            Components whose removal is shown, by number or name: channels and spectra before and
+            after (default: none).
+        bad_spans : iterable of (int, int), optional
+            Spans of samples (start, stop) to ignore.
+        title : str
+            Name of the recording in the title (default "the recording").
+        """
+        from ._report import report_separation
+
+        report_separation(self, path, X, exclude=exclude, bad_spans=bad_spans, title=title)
 
     def _without(self, data: Floats, numbers: list[int]) -> Floats:
         matrices = self.components_, self.mixing_

@@ -32,8 +32,10 @@ __all__ = [
     "reducing_filters",
     "remove",
     "resample",
+    "result_report",
     "segment_covariances",
     "separate",
+    "separation_report",
     "solve",
     "solve_file",
     "solve_many",
@@ -276,6 +278,21 @@ def cumulants(
     x: NDArray[np.float64], options: Mapping[str, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the cumulant matrices of the whitened signals, and the whitener."""
+
+def result_report(
+    result: Mapping[str, Any],
+    c: NDArray[np.float64] | NDArray[np.complex128] | None,
+    options: Mapping[str, Any],
+) -> str:
+    """Return the report of a result as HTML."""
+
+def separation_report(
+    x: NDArray[np.float64],
+    result: Mapping[str, Any],
+    found: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> str:
+    """Return the report of a separation as HTML."""
 
 def separate(
     x: NDArray[np.float64],

@@ -344,6 +344,48 @@ class Result:
         right.set_ylabel("loss", color="tab:orange")
         return ax
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        C: ArrayInput | None = None,
+        *,
+        sample_weight: ArrayInput | None = None,
+        shrinkage: float = 0.0,
+        title: str = "matrices",
+    ) -> None:
+        """Write an HTML report for a web browser, the page that ``codiag diagonalize`` writes.
+
+        It shows the convergence, the residual of each matrix, and the power of each component in
+        each matrix. With the matrices, it also compares B with the channels and with principal
+        components: how large the off-diagonal entries are, and the loss.
+
+        Parameters
+        ----------
+        path : str or path-like
+            HTML file, replaced atomically if it exists.
+        C : array-like, shape (n, p, p), optional
+            Matrices that were diagonalized (default: B is not compared with other bases).
+        sample_weight : array-like, shape (n,), optional
+            Weight of each matrix in the solve (default: equal weights).
+        shrinkage : float
+            Shrinkage of the matrices in the solve (default 0).
+        title : str
+            Name of the matrices in the title (default "matrices").
+
+        Examples
+        --------
+        >>> import codiag, pathlib, tempfile
+        >>> C, _ = codiag.datasets.synthetic(20, 3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "report.html"
+        ...     codiag.diagonalize(C).report(path, C)
+        ...     path.read_text(encoding="utf-8")[:15]
+        '<!DOCTYPE html>'
+        """
+        from ._report import report_result
+
+        report_result(self, path, C, sample_weight=sample_weight, shrinkage=shrinkage, title=title)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to an npz file, which :func:`codiag.load` reads.
 

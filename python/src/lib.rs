@@ -12,6 +12,7 @@ mod option_names;
 mod options;
 mod part;
 mod program;
+mod report;
 mod resample;
 mod result;
 mod signals;
@@ -207,6 +208,8 @@ mod _core {
     use super::part::{Chunk, Worker};
     #[pymodule_export]
     use super::program::program;
+    #[pymodule_export]
+    use super::report::{result_report, separation_report};
     #[pymodule_export]
     use super::resample::{check_resamples, resample};
     #[pymodule_export]

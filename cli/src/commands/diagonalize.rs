@@ -19,7 +19,9 @@ use crate::export::{self, OutputFolder};
 use crate::format;
 use crate::input;
 use crate::number::{Either, Number, is_complex};
+use crate::page::Comparison;
 use crate::page::diagonalize::{Page, render};
+use crate::page::provenance::Provenance;
 use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
 use crate::{ExitStatus, Session};
@@ -109,12 +111,15 @@ impl Request<'_> {
             diagonalize_with(set, &self.settings, observer)
         })?;
         drop(display);
+        let seconds = clock.elapsed().as_secs_f64();
+        let compare = || Comparison::of(set, &(&result).into());
         let solved = Solved {
             name,
             summary: set.summary().clone(),
             weights: Some(set.weights().to_vec()),
+            comparison: self.folder.as_ref().and_then(|_| compare()),
             result,
-            seconds: clock.elapsed().as_secs_f64(),
+            seconds,
         };
         self.conclude(solved, session)
     }
@@ -150,6 +155,7 @@ impl Request<'_> {
             name,
             summary,
             weights: None,
+            comparison: None,
             result,
             seconds: clock.elapsed().as_secs_f64(),
         };
@@ -169,7 +175,7 @@ impl Request<'_> {
             folder,
             to_stdout,
         } = self;
-        let warnings = warnings(&solved.result, &TEXTS);
+        let warnings = warnings(&(&solved.result).into(), TEXTS.n_components_option);
         let report = report(args, &settings, &options, &mut solved, &warnings)?;
         let finished = FinishedSolve {
             texts: &TEXTS,
@@ -189,14 +195,18 @@ impl Request<'_> {
             }
             let page = render(&Page {
                 input: &solved.name,
-                set: &solved.summary,
+                matrices: solved.summary.len,
+                size: solved.summary.channels(),
                 weights: solved.weights.as_deref().or(options.weights.as_deref()),
-                result: &solved.result,
-                method: settings.method.name(),
-                sort_by: settings.sort_by,
-                tol: settings.tol,
-                seconds: solved.seconds,
+                result: (&solved.result).into(),
+                method: Some(settings.method.name()),
+                sort_by: Some(settings.sort_by),
+                tol: Some(settings.tol),
+                seconds: Some(solved.seconds),
                 warnings: &warnings,
+                comparison: solved.comparison.as_ref(),
+                provenance: &Provenance::from_json(Some(&session.command), &report["settings"]),
+                files: true,
             });
             folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
             folder.publish()?;
@@ -234,6 +244,8 @@ struct Solved<T> {
     summary: Summary<T>,
     /// Weights of the matrices of a set in memory; None if the matrices stay on disk.
     weights: Option<Vec<f64>>,
+    /// Comparison with channels and PCA for the report; None if the matrices stay on disk.
+    comparison: Option<Comparison>,
     result: Diagonalization<T>,
     seconds: f64,
 }

@@ -5,7 +5,7 @@ mod check;
 mod diagonalize;
 mod generate;
 mod reproduce;
-mod result;
+pub mod result;
 pub mod separate;
 
 use std::path::Path;

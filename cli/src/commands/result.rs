@@ -12,6 +12,7 @@ use crate::args::SolverArgs;
 use crate::export::{self, OutputFolder, npy};
 use crate::format::{self, short};
 use crate::number::Number;
+use crate::page::solve::{SolveResult, StabilityEstimate};
 use crate::page::stability;
 use crate::{ExitStatus, Session};
 
@@ -56,8 +57,9 @@ pub fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns warnings about the result.
-pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) -> Vec<String> {
+/// Returns warnings about the result. `n_components_option` is the name of the option that reduces
+/// the number of components.
+pub fn warnings<T: Scalar>(result: &SolveResult<'_, T>, n_components_option: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let rotations = result.criterion.requires_rotations();
     if result.powers.rows() == 1 && !rotations {
@@ -65,14 +67,15 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
             "there is only one matrix: it is diagonalized by many different B, and this one is arbitrary"
                 .to_owned(),
         );
-    } else if let Some(found) = result.identifiability
-        && found.margin < UNIDENTIFIABLE_MARGIN
+    } else if let Some((margin, (first, second))) = result.identifiability
+        && margin < UNIDENTIFIABLE_MARGIN
     {
-        let (first, second) = found.pair;
         warnings.push(format!(
-            "components {first} and {second} are nearly unidentifiable (margin {}): {}, so any mixture \
+            "components {} and {} are nearly unidentifiable (margin {}): {}, so any mixture \
              of the two fits as well; only the subspace they span is determined",
-            short(found.margin),
+            result.name(first),
+            result.name(second),
+            short(margin),
             if rotations {
                 "their diagonal entries are nearly equal in all matrices"
             } else {
@@ -80,7 +83,7 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
             }
         ));
     }
-    warnings.extend(ill_conditioned(result, texts));
+    warnings.extend(ill_conditioned(result, n_components_option));
     warnings
 }
 
@@ -88,22 +91,27 @@ pub fn warnings<T: Scalar>(result: &Diagonalization<T>, texts: &CommandTexts) ->
 pub fn stability_summary<T>(result: &Diagonalization<T>) -> Vec<(String, String)> {
     let found = result.stability.iter();
     found
-        .map(|found| ("stability".to_owned(), stability::summary(found)))
+        .map(|found| {
+            (
+                "stability".to_owned(),
+                stability::summary(&StabilityEstimate::from(found)),
+            )
+        })
         .collect()
 }
 
 /// Returns a warning if some components are nearly linear combinations of others.
 pub fn ill_conditioned<T: Scalar>(
-    result: &Diagonalization<T>,
-    texts: &CommandTexts,
+    result: &SolveResult<'_, T>,
+    n_components_option: &str,
 ) -> Option<String> {
-    let condition_number = result.condition_number();
+    let condition_number = result.condition_number;
     (condition_number > MAX_CONDITION_NUMBER).then(|| {
         format!(
             "B is ill-conditioned (condition number {}): some components are nearly linear combinations of \
              others; use fewer components ({})",
             short(condition_number),
-            texts.n_components_option
+            n_components_option
         )
     })
 }

@@ -16,6 +16,7 @@ pub const STYLE: &str = "\
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#a4418a}
 .c1{stroke-dasharray:7 4}.c2{stroke-dasharray:1.5 4}.c3{stroke-width:2.6}
 .c4{stroke:#0072b2;stroke-width:1}.d4{fill:none}
+.c5{stroke:#d55e00;stroke-width:1}.d5{fill:none}
 .d0{fill:#0072b2}.d1{fill:#d55e00}.d2{fill:#009e73}.d3{fill:#a4418a}
 ";
 
@@ -26,6 +27,7 @@ pub const DARK_STYLE: &str = "\
 .grid{stroke:#2a2f38}.frame{stroke:#4b5563}.goal{stroke:#7d8794}
 .c0{stroke:#56b4e9}.c1{stroke:#f0883e}.c2{stroke:#2fc79a}.c3{stroke:#e38fc9}
 .c4{stroke:#56b4e9}
+.c5{stroke:#f0883e}
 .d0{fill:#56b4e9}.d1{fill:#f0883e}.d2{fill:#2fc79a}.d3{fill:#e38fc9}
 ";
 

@@ -1,9 +1,10 @@
 //! Powers of the components in each matrix: a heat map and a table.
 
-use codiag::{Diagonalization, Scalar, SortBy};
+use codiag::{Scalar, SortBy};
 use maud::{Markup, html};
 
 use super::diagonalize::{MAX_BARS, not_available};
+use super::solve::SolveResult;
 use super::{heat_map, sparkline, stability, table};
 use crate::format::{self, short};
 
@@ -12,7 +13,7 @@ const MAX_ROWS: usize = 40;
 
 /// Diagonal entries of all components in all matrices, each component scaled by its unit.
 struct Entries<'a, T> {
-    result: &'a Diagonalization<T>,
+    result: &'a SolveResult<'a, T>,
     /// Mean power of each component or, if powers may be negative, their root mean square.
     units: Vec<f64>,
     /// Whether all powers are positive, so that their ratios are meaningful.
@@ -20,8 +21,8 @@ struct Entries<'a, T> {
 }
 
 impl<'a, T: Scalar> Entries<'a, T> {
-    fn new(result: &'a Diagonalization<T>, weights: Option<&[f64]>) -> Self {
-        let powers = &result.powers;
+    fn new(result: &'a SolveResult<'a, T>, weights: Option<&[f64]>) -> Self {
+        let powers = result.powers;
         let positive = result.criterion.requires_definite();
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
         let total: f64 = (0..powers.rows()).map(weight).sum();
@@ -80,7 +81,7 @@ impl<'a, T: Scalar> Entries<'a, T> {
         };
         html! {
             tr {
-                td { (c) }
+                td { (self.result.name(c)) }
                 td { (sparkline(entries.iter().copied(), 180.0, 26.0)) }
                 td { (short(low)) }
                 td { (short(high)) }
@@ -93,11 +94,11 @@ impl<'a, T: Scalar> Entries<'a, T> {
 
 /// Section of the report about components.
 pub fn components<T: Scalar>(
-    result: &Diagonalization<T>,
+    result: &SolveResult<'_, T>,
     weights: Option<&[f64]>,
-    sort_by: SortBy,
+    sort_by: Option<SortBy>,
 ) -> Markup {
-    let by_stability = sort_by == SortBy::Stability;
+    let by_stability = sort_by == Some(SortBy::Stability);
     let entries = Entries::new(result, weights);
     let (n, r) = (entries.matrices(), result.powers.columns());
     if n == 0 {
@@ -139,13 +140,17 @@ pub fn components<T: Scalar>(
             }
         } @else if entries.positive {
             p {
-                "Components are sorted by how much their power varies over the matrices; the first ones are the easiest to \
-                 separate. The map has one row per component and one column per matrix; red is above the mean of the \
+                @if sort_by.is_some() {
+                    "Components are sorted by how much their power varies over the matrices; the first ones are the easiest \
+                     to separate. "
+                }
+                "The map has one row per component and one column per matrix; red is above the mean of the \
                  component, blue below; full color is a factor of eight."
             }
         } @else {
             p {
-                "Components are sorted by the energy of their diagonal entries. The map has one row per component and \
+                @if sort_by.is_some() { "Components are sorted by the energy of their diagonal entries. " }
+                "The map has one row per component and \
                  one column per matrix; red is positive, blue negative; full color is twice the root mean square of the \
                  component. The table is in units of this root mean square."
             }
@@ -154,7 +159,7 @@ pub fn components<T: Scalar>(
         div.heat-wide { (map) }
         (table(None, &headings, &rows))
         @if r > MAX_ROWS {
-            p { "The other " (r - MAX_ROWS) " components are in diagonals.npy." }
+            p { "The other " (r - MAX_ROWS) " components are not shown." }
         }
     }
 }

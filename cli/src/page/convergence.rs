@@ -1,9 +1,9 @@
 //! Status and convergence of a solve, for the reports of `diagonalize` and `separate`.
 
-use codiag::{Diagonalization, Record, Scalar};
 use maud::{Markup, html};
 
 use super::drawing;
+use super::solve::{HistoryPoint, SolveResult};
 use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
 use crate::format::{count, short};
@@ -12,27 +12,25 @@ use crate::format::{count, short};
 const LOSS_FLOOR: f64 = 1e-17;
 
 /// Status of the solve and its meaning.
-pub fn verdict<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
+pub fn verdict<T>(result: &SolveResult<'_, T>, tolerance: Option<f64>) -> Markup {
     let converged = result.status.is_converged();
-    let (norm, tolerance) = (short(result.gradient_norm), short(tolerance));
+    let (norm, tolerance) = (short(result.gradient_norm), tolerance.map(short));
     html! {
         p.lead {
             span.badge.good[converged].bad[!converged] { (result.status) }
             " "
-            @if converged {
-                "The gradient norm is " (norm) ", below the tolerance of " (tolerance)
-                ". B is a local minimum of the loss."
-            } @else {
-                "The gradient norm is " (norm) ", above the tolerance of " (tolerance)
-                ". B is the best point found, not a minimum."
+            "The gradient norm is " (norm)
+            @if let Some(tolerance) = tolerance {
+                (if converged { ", below" } else { ", above" }) " the tolerance of " (tolerance)
             }
+            (if converged { ". B is a local minimum of the loss." } else { ". B is the best point found, not a minimum." })
         }
     }
 }
 
 /// Loss and gradient norm over the iterations, and the final losses of all starts.
-pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Markup {
-    let history = &result.history;
+pub fn convergence<T>(result: &SolveResult<'_, T>, tolerance: Option<f64>) -> Markup {
+    let history = &result.history[..];
     if history.len() < 2 {
         let text = if result.status.is_converged() {
             "Converged at the starting point (0 iterations)."
@@ -50,7 +48,7 @@ pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Ma
     let mut gradient = chart(history, "Gradient norm", "ĝ", 3, |record| {
         record.gradient_norm
     });
-    gradient.goal = Some((tolerance, "tolerance".to_owned()));
+    gradient.goal = tolerance.map(|tolerance| (tolerance, "tolerance".to_owned()));
     let losses: Vec<String> = result
         .start_losses
         .iter()
@@ -72,11 +70,11 @@ pub fn convergence<T: Scalar>(result: &Diagonalization<T>, tolerance: f64) -> Ma
 
 /// Chart of one quantity over the iterations.
 fn chart(
-    history: &[Record],
+    history: &[HistoryPoint],
     title: &str,
     y_label: &str,
     style: usize,
-    value: impl Fn(&Record) -> f64,
+    value: impl Fn(&HistoryPoint) -> f64,
 ) -> Chart {
     let last = history.last().map_or(0, |record| record.iteration).max(1);
     let points: Vec<(f64, f64)> = history

@@ -1,12 +1,14 @@
 //! HTML report of `codiag diagonalize`.
 
-use codiag::backend::Summary;
-use codiag::{Criterion, Diagonalization, Matrix, Scalar, SortBy};
+use codiag::{Criterion, Scalar, SortBy};
 use maud::{Markup, html};
 
 use super::components::components;
 use super::convergence::{convergence, verdict};
-use super::{document, drawing, facts, heat_map, section, warnings};
+use super::provenance::Provenance;
+use super::sections::Sections;
+use super::solve::SolveResult;
+use super::{Comparison, document, drawing, facts, warnings};
 use crate::figure::axis::Axis;
 use crate::figure::chart::{Chart, Curve};
 use crate::format::{self, short};
@@ -16,51 +18,88 @@ use crate::number::{adjoint, is_complex};
 pub(super) const MAX_BARS: usize = 500;
 
 /// Content of the report.
-pub struct Page<'a, T> {
+pub struct Page<'a, T = f64> {
+    /// Name of the matrices.
     pub input: &'a str,
-    pub set: &'a Summary<T>,
-    /// Equal weights if None; they need not sum to 1.
+    /// Number of matrices.
+    pub matrices: usize,
+    /// Number of rows of each matrix.
+    pub size: usize,
+    /// Weight of each matrix. Equal weights if None; they need not sum to 1.
     pub weights: Option<&'a [f64]>,
-    pub result: &'a Diagonalization<T>,
-    pub method: &'a str,
-    pub sort_by: SortBy,
-    pub tol: f64,
-    pub seconds: f64,
+    /// Result of the solve.
+    pub result: SolveResult<'a, T>,
+    /// Name of the method, if known.
+    pub method: Option<&'a str>,
+    /// Order of the components, if known.
+    pub sort_by: Option<SortBy>,
+    /// Tolerance of the solve, if known.
+    pub tol: Option<f64>,
+    /// Duration of the solve, if known.
+    pub seconds: Option<f64>,
+    /// Warnings about the result.
     pub warnings: &'a [String],
+    /// Comparison with channels and PCA; None if the matrices are not in memory.
+    pub comparison: Option<&'a Comparison>,
+    /// Settings and command.
+    pub provenance: &'a Provenance,
+    /// Whether the section about output files is shown.
+    pub files: bool,
 }
 
-/// Renders the report.
+/// Returns the report as HTML.
 pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
-    let result = page.result;
-    let p = page.set.channels();
+    let result = &page.result;
+    let p = page.size;
     let numbers = if is_complex::<T>() { ", complex" } else { "" };
+    let mut sections = Sections::default();
+    sections.add("Convergence", convergence(result, page.tol));
+    if page.size > 1 {
+        sections.add("Comparison with channels and PCA", comparison(page));
+    }
+    sections.add("Residual of each matrix", residuals(result.residuals));
+    sections.add("Components", components(result, page.weights, page.sort_by));
+    if page.files {
+        sections.add("Files", files::<T>(result.criterion));
+    }
+    let mut shown = vec![
+        ("matrices", page.matrices.to_string()),
+        ("size", format!("{p} × {p}{numbers}")),
+        ("components", result.b.rows().to_string()),
+        ("criterion", result.criterion.name().to_owned()),
+    ];
+    shown.extend(page.method.map(|method| ("method", method.to_owned())));
+    shown.push(("iterations", result.n_iter.to_string()));
+    shown.extend(page.seconds.map(|time| ("time", format::seconds(time))));
+    shown.push((loss_name(result.criterion), format::loss(result.loss, 6)));
+    shown.push(("gradient norm", short(result.gradient_norm)));
     let body = html! {
         header {
             h1 { "Joint diagonalization of " (page.input) }
             (verdict(result, page.tol))
+            (page.provenance.details())
         }
-        (facts(&[
-            ("matrices", page.set.len.to_string()),
-            ("size", format!("{p} × {p}{numbers}")),
-            ("components", result.b.rows().to_string()),
-            ("criterion", result.criterion.name().to_owned()),
-            ("method", page.method.to_owned()),
-            ("iterations", result.n_iter.to_string()),
-            ("time", format::seconds(page.seconds)),
-            (loss_name(result.criterion), format::loss(result.loss, 6)),
-            ("gradient norm", short(result.gradient_norm)),
-        ]))
+        (sections.contents())
+        (facts(&shown))
         (warnings(page.warnings))
-        (section("Convergence", &convergence(result, page.tol)))
-        (section("Mean matrix, before and after", &before_and_after(page)))
-        (section("Residual of each matrix", &residuals(result)))
-        (section("Components", &components(result, page.weights, page.sort_by)))
-        (section("Files", &files::<T>(result.criterion)))
+        (sections.body())
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". " (loss_definition::<T>(result.criterion))
         }
     };
     document(&format!("codiag: {}", page.input), &body)
+}
+
+/// Channels, PCA and B, if the matrices are in memory.
+fn comparison<T>(page: &Page<'_, T>) -> Markup {
+    match page.comparison {
+        Some(comparison) => comparison.markup(),
+        None => html! {
+            p {
+                "Not available: comparing B with the channels and with PCA requires all matrices in memory."
+            }
+        },
+    }
 }
 
 fn loss_name(criterion: Criterion) -> &'static str {
@@ -129,112 +168,21 @@ pub(super) fn not_available() -> Markup {
     }
 }
 
-/// Mean matrix of the channels and of the components.
-fn before_and_after<T: Scalar>(page: &Page<'_, T>) -> Markup {
-    let mean = &page.set.mean;
-    let reduction = page.set.reduction.as_ref();
-    // Map the mean of a reduced set back to the channels.
-    let before = reduction.map(|reduction| congruence(reduction.patterns(), mean));
-    let before = before.as_ref().unwrap_or(mean);
-    let after = congruence(&page.result.b, before);
-    // Correlations require a positive definite mean.
-    let (shown, unit): (fn(&Matrix<T>, &str) -> Markup, _) =
-        if page.result.criterion.requires_definite() {
-            (correlations, "Correlations")
-        } else {
-            (relative_entries, "Entries relative to the largest entry")
-        };
-    let colors = if is_complex::<T>() {
-        "the color is the magnitude of a complex number; no color is zero"
-    } else {
-        "red is positive, blue negative; no color is zero"
-    };
-    html! {
-        p { (unit) ": " (colors) "." }
-        div.panels.two.heat-pair {
-            (shown(before, "Before: the mean of the matrices"))
-            (shown(&after, &format!("After: the mean of B C B{}", adjoint::<T>())))
-        }
-    }
-}
-
-/// M C Mᴴ.
-fn congruence<T: Scalar>(m: &Matrix<T>, c: &Matrix<T>) -> Matrix<T> {
-    &(m * c) * &m.adjoint()
-}
-
-/// The value that is drawn: a real number itself, or the magnitude of a complex one.
-fn drawn_value<T: Scalar>(x: T) -> f64 {
-    if is_complex::<T>() { x.abs() } else { x.real() }
-}
-
-/// Heat map of the entries relative to the largest one.
-fn relative_entries<T: Scalar>(m: &Matrix<T>, caption: &str) -> Markup {
-    let size = |x: &T| x.abs();
-    let largest = m
-        .as_slice()
-        .iter()
-        .map(size)
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let ratio = |a: usize, b: usize| drawn_value(m[(a, b)]) / largest;
-    matrix_map(m.rows(), caption, "largest off-diagonal entry", ratio)
-}
-
-/// Heat map of a matrix as correlations.
-fn correlations<T: Scalar>(m: &Matrix<T>, caption: &str) -> Markup {
-    let scale: Vec<f64> = (0..m.rows())
-        .map(|a| m[(a, a)].real().max(f64::MIN_POSITIVE).sqrt())
-        .collect();
-    let correlation = |a: usize, b: usize| drawn_value(m[(a, b)]) / (scale[a] * scale[b]);
-    matrix_map(
-        m.rows(),
-        caption,
-        "largest off-diagonal correlation",
-        correlation,
-    )
-}
-
-/// Heat map of a p × p matrix with entries from −1 to 1; the caption gives its largest off-diagonal
-/// entry.
-fn matrix_map(
-    p: usize,
-    caption: &str,
-    largest_label: &str,
-    value: impl Fn(usize, usize) -> f64,
-) -> Markup {
-    let mut largest = 0.0_f64;
-    for a in 0..p {
-        for b in 0..a {
-            largest = largest.max(value(a, b).abs());
-        }
-    }
-    html! {
-        figure {
-            (heat_map(p, p, caption, value))
-            figcaption { (caption) "; " (largest_label) " " (short(largest)) "." }
-        }
-    }
-}
-
 /// Bar chart of the residuals.
-fn residuals<T: Scalar>(result: &Diagonalization<T>) -> Markup {
-    let n = result.residuals.len();
+fn residuals(residuals: &[f64]) -> Markup {
+    let n = residuals.len();
     if n == 0 {
         return not_available();
     }
     // The axis reaches at least 1e-3, so that smaller residuals look small.
-    let top = result.residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
+    let top = residuals.iter().fold(1e-3_f64, |m, x| m.max(*x));
     // Each bar shows the largest residual of its matrices.
     let stride = n.div_ceil(MAX_BARS);
-    let bars = result
-        .residuals
-        .chunks(stride)
-        .enumerate()
-        .map(|(k, chunk)| {
-            let largest = chunk.iter().fold(0.0_f64, |m, x| m.max(*x));
-            let middle = (k * stride) as f64 + (chunk.len() - 1) as f64 / 2.0;
-            (middle, largest)
-        });
+    let bars = residuals.chunks(stride).enumerate().map(|(k, chunk)| {
+        let largest = chunk.iter().fold(0.0_f64, |m, x| m.max(*x));
+        let middle = (k * stride) as f64 + (chunk.len() - 1) as f64 / 2.0;
+        (middle, largest)
+    });
     let chart = Chart {
         title: "Residual of each matrix".to_owned(),
         x_label: "matrix".to_owned(),
@@ -251,13 +199,13 @@ fn residuals<T: Scalar>(result: &Diagonalization<T>) -> Markup {
         width: 1080.0,
         height: 260.0,
     };
-    let largest = (0..n).max_by(|x, y| result.residuals[*x].total_cmp(&result.residuals[*y]));
+    let largest = (0..n).max_by(|x, y| residuals[*x].total_cmp(&residuals[*y]));
     html! {
         @if let Some(i) = largest {
             p {
                 "A residual is the contribution of a matrix to the loss; zero means exactly diagonal. Largest: matrix " (i) " ("
-                (short(result.residuals[i])) "); median: "
-                (short(format::median(&result.residuals))) "."
+                (short(residuals[i])) "); median: "
+                (short(format::median(residuals))) "."
             }
         }
         div.wide.scroll { div style="min-width:34rem" { (drawing(&chart.title, &chart)) } }

@@ -8,7 +8,7 @@ use crate::figure::topography;
 use crate::source_view::looks_like;
 
 /// Name of a type of channels, its unit, and the factor from SI units to it.
-fn unit(kind: &str) -> (&str, &'static str, f64) {
+pub fn unit(kind: &str) -> (&str, &'static str, f64) {
     match kind {
         "mag" => ("magnetometers", "fT", 1e15),
         "grad" => (
@@ -44,7 +44,7 @@ type Values = (Vec<f64>, Vec<Option<[f64; 2]>>);
 
 /// Returns the pattern entries of source k for one type of channels, and their positions.
 fn values_of_kind(page: &Page<'_>, k: usize, kind: &str) -> Values {
-    let a = page.found.patterns();
+    let a = page.found.solve.a;
     let own = |c: &usize| page.types.get(*c).is_none_or(|own| own == kind);
     let channels = (0..a.rows()).filter(own);
     let position = |c: usize| page.positions.get(c).copied().flatten();
@@ -58,7 +58,7 @@ pub fn source_maps(page: &Page<'_>, k: usize) -> Option<Markup> {
         .filter_map(|kind| {
             let (values, positions) = values_of_kind(page, k, kind);
             let (name, unit, factor) = unit(kind);
-            let title = format!("Pattern of source {k}: {name}");
+            let title = format!("Pattern of {}: {name}", page.found.solve.name(k));
             let map = topography::draw(&values, &positions, &title)?;
             let largest = topography::largest(&values, &positions) * factor;
             Some(html! {
@@ -78,11 +78,15 @@ pub fn overview(page: &Page<'_>) -> Option<Markup> {
     let kind = *kinds(page).first()?;
     let map = |k: usize| {
         let (values, positions) = values_of_kind(page, k, kind);
-        topography::draw(&values, &positions, &format!("Pattern of source {k}"))
+        topography::draw(
+            &values,
+            &positions,
+            &format!("Pattern of {}", page.found.solve.name(k)),
+        )
     };
     map(0)?;
     let (name, ..) = unit(kind);
-    let result = &page.found.diagonalization;
+    let result = &page.found.solve;
     Some(html! {
         p {
             "Pattern of every source (" (name) "), each scaled to its own range: red is positive, blue negative. \
@@ -91,9 +95,9 @@ pub fn overview(page: &Page<'_>) -> Option<Markup> {
         }
         div.grid-of-maps {
             @for (k, view) in page.views.iter().enumerate() {
-                a href=[has_figures(page, k).then(|| format!("#source-{k}"))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
+                a href=[has_figures(page, k).then(|| format!("#{}", page.found.solve.name(k)))] class=[(!view.artifacts.is_empty()).then_some("flagged")] {
                     @if let Some(drawn) = map(k) { (verbatim(drawn)) }
-                    strong { (k) } " "
+                    strong { (page.found.solve.name(k)) } " "
                     span.soft { (format!("{:.1} %", 100.0 * page.found.explained_variance_ratio[k])) (stability::suffix(result, k)) }
                     @for artifact in &view.artifacts {
                         br;

@@ -1,17 +1,24 @@
 //! HTML reports: self-contained files without scripts or external resources. The templates escape
 //! all text.
 
+mod comparison;
 mod components;
 mod convergence;
 pub mod diagonalize;
 mod maps;
+pub mod provenance;
+mod removal;
 pub mod reproduce;
+mod sections;
 pub mod separate;
+pub mod solve;
 mod source;
 pub mod stability;
 mod style;
 
+pub use comparison::Comparison;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+pub use removal::Removal;
 
 use crate::figure::chart::{self, Chart};
 use crate::figure::{self, heat};

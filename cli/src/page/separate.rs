@@ -1,11 +1,14 @@
 //! HTML report of `codiag separate`.
 
 use codiag::SortBy;
-use codiag::signals::{Artifact, Contrast, Evidence, SeparationResult, Thresholds};
+use codiag::signals::{Artifact, Contrast, Evidence, SeparationResult, Spans, Thresholds};
 use maud::{Markup, html};
 
 use super::convergence::{convergence, verdict};
-use super::{document, facts, maps, section, source, sparkline, stability, table, warnings};
+use super::provenance::Provenance;
+use super::sections::Sections;
+use super::solve::SolveResult;
+use super::{Removal, document, facts, maps, source, sparkline, stability, table, warnings};
 use crate::commands::separate::Methods;
 use crate::format::{self, short};
 use crate::source_view::{SourceView, looks_like};
@@ -22,30 +25,85 @@ pub struct Page<'a> {
     pub samples: usize,
     /// Sampling frequency in Hz.
     pub sfreq: Option<f64>,
+    /// Whether the recording is sound: spectra are shown up to the Nyquist frequency, and there are
+    /// no sections about physiological artifacts.
+    pub sound: bool,
     /// Name of each channel.
     pub names: &'a [String],
     /// Position of each channel on the head, if known.
     pub positions: &'a [Option<[f64; 2]>],
     /// Type of each channel, empty if unknown; each type has its own maps and units.
     pub types: &'a [String],
-    pub methods: &'a Methods,
+    pub methods: Option<&'a Methods>,
     pub thresholds: &'a Thresholds,
-    /// File of the recording without the excluded sources.
-    pub cleaned_file: &'a str,
+    /// File of the recording without the excluded sources, if it is written.
+    pub cleaned_file: Option<&'a str>,
     /// Property by which sources are separated.
     pub contrast: &'a Contrast,
     pub sort_by: SortBy,
-    pub found: &'a SeparationResult,
+    pub found: Sources<'a>,
     pub views: &'a [SourceView],
     pub tol: f64,
-    pub seconds: f64,
+    pub seconds: Option<f64>,
     pub warnings: &'a [String],
+    /// Recording before and after the removal of the excluded sources, if there are some.
+    pub removal: Option<&'a Removal>,
     pub excluded: &'a [usize],
+    pub provenance: &'a Provenance,
+    /// Whether the section about output files is shown.
+    pub files: bool,
+}
+
+/// Sampling frequency in Hz above which a recording without channel types and reference channels is
+/// taken for sound.
+const MIN_SOUND_SFREQ: f64 = 2000.0;
+
+/// Whether a recording is sound: its sampling frequency is high, and nothing says that it is
+/// physiological.
+pub fn is_sound(sfreq: Option<f64>, types: &[String], without_references: bool) -> bool {
+    let typed = types.iter().any(|kind| !kind.is_empty());
+    let fast = sfreq.is_some_and(|sfreq| sfreq > MIN_SOUND_SFREQ);
+    fast && !typed && without_references
+}
+
+/// Sources of a recording.
+pub struct Sources<'a> {
+    /// Result of the solve.
+    pub solve: SolveResult<'a>,
+    /// Fraction of the variance that each source explains.
+    pub explained_variance_ratio: &'a [f64],
+    /// Fraction of the variance that all sources explain.
+    pub explained_variance_ratio_total: f64,
+    /// Variation of the power of each source; empty for lags and cumulants.
+    pub nonstationarity: &'a [f64],
+    /// Excess kurtosis of each source; empty except for cumulants.
+    pub kurtosis: &'a [f64],
+    /// Least separable partner of each source, and the margin.
+    pub least_separable: Vec<Option<(usize, f64)>>,
+    /// Samples of each segment.
+    pub segments: &'a [Spans],
+}
+
+impl<'a> From<&'a SeparationResult> for Sources<'a> {
+    fn from(found: &'a SeparationResult) -> Self {
+        let least = found.least_separable.iter();
+        Self {
+            solve: (&found.diagonalization).into(),
+            explained_variance_ratio: &found.explained_variance_ratio,
+            explained_variance_ratio_total: found.explained_variance_ratio_total,
+            nonstationarity: &found.nonstationarity,
+            kurtosis: &found.kurtosis,
+            least_separable: least
+                .map(|least| least.map(|least| (least.partner, least.margin)))
+                .collect(),
+            segments: &found.segments,
+        }
+    }
 }
 
 /// Renders the report.
 pub fn render(page: &Page<'_>) -> String {
-    let (found, result) = (page.found, &page.found.diagonalization);
+    let (found, result) = (&page.found, &page.found.solve);
     let (contrast, count) = match page.contrast {
         Contrast::Bands(_) => ("bands", result.powers.rows()),
         Contrast::Lags(lags) => ("lags", lags.lags.len()),
@@ -56,30 +114,56 @@ pub fn render(page: &Page<'_>) -> String {
         || "unknown".to_owned(),
         |sfreq| format::seconds(page.samples as f64 / sfreq),
     );
+    let mut sections = Sections::default();
+    if let Some(grid) = maps::overview(page) {
+        sections.add("Overview", grid);
+    }
+    if let Some(removal) = page.removal {
+        sections.add("Before and after", removal.markup(page));
+    }
+    if !page.sound {
+        sections.add("Suspected artifacts", suspected_artifacts(page));
+        if page.sfreq.is_some() {
+            sections.add("Artifact scores", scores(page));
+        }
+    }
+    sections.add("All sources", all_sources(page));
+    let shown = (0..page.views.len()).filter(|k| has_figures(page, *k));
+    sections.add_with_anchors(
+        "Individual sources",
+        shown.map(|k| page.found.solve.name(k)).collect(),
+        individual_sources(page),
+    );
+    sections.add("Convergence", convergence(result, Some(page.tol)));
+    if let Some(text) = page.methods {
+        sections.add("Methods", methods(text));
+    }
+    if page.files {
+        sections.add("Files", files(page));
+    }
+    let mut shown = vec![
+        ("channels", result.b.columns().to_string()),
+        ("samples", page.samples.to_string()),
+        ("duration", duration),
+        (contrast, count.to_string()),
+        ("sources", result.b.rows().to_string()),
+        (
+            "explained variance",
+            percent(found.explained_variance_ratio_total),
+        ),
+        ("iterations", result.n_iter.to_string()),
+    ];
+    shown.extend(page.seconds.map(|time| ("time", format::seconds(time))));
     let body = html! {
         header {
             h1 { "Sources of " (page.input) }
-            (verdict(result, page.tol))
+            (verdict(result, Some(page.tol)))
+            (page.provenance.details())
         }
-        (facts(&[
-            ("channels", found.n_channels().to_string()),
-            ("samples", page.samples.to_string()),
-            ("duration", duration),
-            (contrast, count.to_string()),
-            ("sources", found.n_components().to_string()),
-            ("explained variance", percent(found.explained_variance_ratio_total)),
-            ("iterations", result.n_iter.to_string()),
-            ("time", format::seconds(page.seconds)),
-        ]))
+        (sections.contents())
+        (facts(&shown))
         (warnings(page.warnings))
-        @if let Some(grid) = maps::overview(page) { (section("Overview", &grid)) }
-        (section("Suspected artifacts", &suspected_artifacts(page)))
-        @if page.sfreq.is_some() { (section("Artifact scores", &scores(page))) }
-        (section("All sources", &all_sources(page)))
-        (section("Individual sources", &individual_sources(page)))
-        (section("Convergence", &convergence(result, page.tol)))
-        (section("Methods", &methods(page.methods)))
-        (section("Files", &files(page)))
+        (sections.body())
         footer {
             "codiag " (env!("CARGO_PKG_VERSION")) ". Sources are s = B x, scaled to unit variance. \
              Patterns are the columns of A, in the units of the recording. " (literature(page.contrast))
@@ -120,8 +204,8 @@ fn files(page: &Page<'_>) -> Markup {
             ": B, one filter per row. " code { "patterns.npy" } ": A, one pattern per column (B A = I). "
             code { "diagonals.npy" } ": " (diagonals) ". "
             code { "report.json" } ": all numbers and settings of this page. " code { "history.csv" }
-            ": one row per iteration. " code { (page.cleaned_file) }
-            ": the recording without the excluded sources, if any."
+            ": one row per iteration."
+            @if let Some(file) = page.cleaned_file { " " code { (file) } ": the recording without the excluded sources." }
         }
     }
 }
@@ -134,27 +218,23 @@ fn percent(fraction: f64) -> String {
     }
 }
 
-fn numbers(sources: impl Iterator<Item = usize>, between: &str) -> String {
-    let sources: Vec<String> = sources.map(|source| source.to_string()).collect();
-    sources.join(between)
-}
-
 fn suspected_artifacts(page: &Page<'_>) -> Markup {
     if page.sfreq.is_none() {
         return html! {
             p {
-                "Artifacts cannot be detected without the sampling frequency (" code { "--sfreq" } ")."
+                "Artifacts cannot be detected without the sampling frequency"
+                @if page.files { " (" code { "--sfreq" } ")" } "."
             }
         };
     }
     let views = || page.views.iter().enumerate();
     let suspected = views().filter(|(_, view)| !view.artifacts.is_empty());
-    let suspected = numbers(suspected.map(|(k, _)| k), ",");
+    let suspected: Vec<String> = suspected.map(|(k, _)| page.found.solve.name(k)).collect();
     let rows = html! {
         tbody {
             @for (k, view) in views() {
                 @for artifact in &view.artifacts {
-                    tr { td { (k) } td { (looks_like(artifact)) } td { (artifact.reason) } }
+                    tr { td { (link(page, k)) } td { (looks_like(artifact)) } td { (artifact.reason) } }
                 }
             }
         }
@@ -167,13 +247,7 @@ fn suspected_artifacts(page: &Page<'_>) -> Markup {
             (table(Some("words"), &headings, &rows))
             p {
                 "These scores are heuristics: check the figures below before you remove a source. "
-                code { "--exclude " (suspected) } " writes the recording without these sources."
-            }
-        }
-        @if !page.excluded.is_empty() {
-            p {
-                code { (page.cleaned_file) } " is the recording without source "
-                (numbers(page.excluded.iter().copied(), ", ")) "."
+                @if page.files { code { "--exclude " (suspected.join(",")) } " writes the recording without these sources." }
             }
         }
     }
@@ -229,7 +303,7 @@ fn scores(page: &Page<'_>) -> Markup {
             }
             @for (k, view) in page.views.iter().enumerate() {
                 tr {
-                    td { (k) }
+                    td { (link(page, k)) }
                     @for column in &columns { (cell(view, column)) }
                 }
             }
@@ -237,7 +311,7 @@ fn scores(page: &Page<'_>) -> Markup {
     };
     html! {
         p {
-            "Scores range from 0 to 1; those that reach their threshold (" code { "--thresholds" } ") are bold. If a reference \
+            "Scores range from 0 to 1; those that reach their threshold " @if page.files { "(" code { "--thresholds" } ") " } "are bold. If a reference \
              channel records a kind of artifact, waveform scores for this kind are shown but not used."
         }
         (table(None, &headings, &rows))
@@ -297,13 +371,12 @@ fn all_sources(page: &Page<'_>) -> Markup {
     let mut headings: Vec<&[&str]> = vec![&["source"]];
     headings.extend(texts.curve);
     headings.extend([&["explained", "variance"][..], texts.number]);
-    let result = &page.found.diagonalization;
+    let result = &page.found.solve;
     headings.extend(result.stability.as_ref().map(|_| stability::HEADING));
-    headings.extend([
-        &["least separable", "partner"][..],
-        &["margin"],
-        &["looks like"],
-    ]);
+    headings.extend([&["least separable", "partner"][..], &["margin"]]);
+    if !page.sound {
+        headings.push(&["looks like"]);
+    }
     let rows = html! {
         tbody {
             @for (k, view) in page.views.iter().enumerate() { (row(page, k, view, texts.curve.is_some())) }
@@ -321,7 +394,7 @@ fn all_sources(page: &Page<'_>) -> Markup {
 }
 
 fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
-    let (found, powers) = (page.found, &page.found.diagonalization.powers);
+    let (found, powers) = (&page.found, page.found.solve.powers);
     let entries = || (0..powers.rows()).map(|i| powers[(i, k)]);
     let (curve, number): (Vec<f64>, String) = match page.contrast {
         Contrast::Lags(lags) if lags.lags.len() == 1 => {
@@ -337,22 +410,35 @@ fn row(page: &Page<'_>, k: usize, view: &SourceView, drawn: bool) -> Markup {
             (view.histogram.clone(), format!("{kurtosis:.2}"))
         }
         _ => {
-            let varies = format!("{:.0} %", 100.0 * found.nonstationarity[k]);
+            let varies = format!(
+                "{:.0} %",
+                100.0 * found.nonstationarity.get(k).copied().unwrap_or(f64::NAN)
+            );
             (entries().collect(), varies)
         }
     };
     let closest = found.least_separable[k];
     html! {
         tr {
-            td { (k) }
+            td { (link(page, k)) }
             @if drawn { td { (sparkline(curve.iter().copied(), 160.0, 24.0)) } }
             td { (percent(found.explained_variance_ratio[k])) }
             td { (number) }
-            (stability::cell(&found.diagonalization, k))
-            td { @if let Some(closest) = closest { (closest.partner) } }
-            td { @if let Some(closest) = closest { (short(closest.margin)) } }
-            td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
+            (stability::cell(&found.solve, k))
+            td { @if let Some((partner, _)) = closest { (link(page, partner)) } }
+            td { @if let Some((_, margin)) = closest { (short(margin)) } }
+            @if !page.sound {
+                td { @if let Some(artifact) = view.artifacts.first() { (looks_like(artifact)) } }
+            }
         }
+    }
+}
+
+/// Name of a source, with a link to its figures if it has some.
+fn link(page: &Page<'_>, k: usize) -> Markup {
+    let name = page.found.solve.name(k);
+    html! {
+        @if has_figures(page, k) { a href=(format!("#{name}")) { (name) } } @else { (name) }
     }
 }
 
@@ -369,20 +455,20 @@ fn individual_sources(page: &Page<'_>) -> Markup {
         .count();
     html! {
         @for (k, view) in page.views.iter().enumerate().filter(|(k, _)| has_figures(page, *k)) {
-            div.source id=(format!("source-{k}")) {
+            div.source id=(page.found.solve.name(k)) {
                 h3 {
-                    "Source " (k)
+                    (page.found.solve.name(k))
                     @if let Some(artifact) = view.artifacts.first() {
                         span.badge.bad { (looks_like(artifact)) }
                     }
-                    (stability::badge(&page.found.diagonalization, k))
+                    (stability::badge(&page.found.solve, k))
                 }
                 p.soft.small { (percent(page.found.explained_variance_ratio[k])) " of the variance; " (strongest_channels(page, k)) }
                 div.panels { (source::figures(page, k, view)) }
             }
         }
         @if without_figures > 0 {
-            p { "The other " (without_figures) " sources are in sources.npy and patterns.npy." }
+            p { "The other " (without_figures) " sources are not shown" @if page.files { "; they are in sources.npy and patterns.npy" } "." }
         }
     }
 }
@@ -390,7 +476,7 @@ fn individual_sources(page: &Page<'_>) -> Markup {
 /// Names the channels with the largest pattern entries, separately for each type because units
 /// differ.
 fn strongest_channels(page: &Page<'_>, k: usize) -> String {
-    let a = page.found.patterns();
+    let a = page.found.solve.a;
     let mut kinds: Vec<&str> = page.types.iter().map(String::as_str).collect();
     kinds.sort_unstable();
     kinds.dedup();

@@ -9,8 +9,17 @@ use crate::figure::axis::{Axis, Unit};
 use crate::figure::chart::{Chart, Curve};
 use crate::source_view::{HISTOGRAM, SourceView};
 
-/// Highest frequency in Hz at which spectra are shown.
+/// Highest frequency in Hz at which spectra of physiological recordings are shown.
 const MAX_FREQUENCY: f64 = 120.0;
+
+/// Highest frequency in Hz at which the spectra of a recording are shown.
+pub fn max_frequency(page: &Page<'_>) -> f64 {
+    if page.sound {
+        f64::INFINITY
+    } else {
+        MAX_FREQUENCY
+    }
+}
 
 /// Draws all figures of a source.
 pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
@@ -18,7 +27,9 @@ pub fn figures(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
         (trace(page, k, view))
         (pattern(page, k))
         (excerpt(page, view))
-        @if let Some(spectrum) = &view.spectrum { (draw_spectrum(spectrum)) }
+        @if let Some(spectrum) = &view.spectrum {
+            (draw_spectrum_curves("Spectrum", &[("spectrum", 4, spectrum)], max_frequency(page), SMALL_SIZE))
+        }
         (contrast_figure(page, k, view))
     }
 }
@@ -107,7 +118,7 @@ fn trace(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
     let low = view.envelope.iter().fold(0.0_f64, |m, x| m.min(x.0));
     let high = view.envelope.iter().fold(0.0_f64, |m, x| m.max(x.1));
     let drawn = draw(Drawing {
-        title: &format!("Source {k} over the whole recording"),
+        title: &format!("{} over the whole recording", page.found.solve.name(k)),
         x: (Axis::linear(0.0, end, 10), time_label(page)),
         y: (axis_with_zero(low, high), "s"),
         points,
@@ -145,35 +156,49 @@ fn excerpt(page: &Page<'_>, view: &SourceView) -> Markup {
     })
 }
 
-/// Draws the power spectrum.
-fn draw_spectrum(spectrum: &Spectrum) -> Markup {
-    // The frequency 0 is omitted, because the spectrum ignores the mean.
-    let points: Vec<(f64, f64)> = spectrum
-        .frequencies
+/// Draws power spectra up to a frequency, each with a name and the style of its curve.
+pub fn draw_spectrum_curves(
+    title: &str,
+    spectra: &[(&str, usize, &Spectrum)],
+    max_frequency: f64,
+    (width, height): (f64, f64),
+) -> Markup {
+    let curves: Vec<Curve> = spectra
         .iter()
-        .zip(&spectrum.density)
-        .filter(|(f, d)| **f > 0.0 && **f <= MAX_FREQUENCY && d.is_finite() && **d > 0.0)
-        .map(|(f, d)| (*f, *d))
+        .map(|(name, style, spectrum)| Curve {
+            name: (*name).to_owned(),
+            style: *style,
+            // The frequency 0 is omitted, because the spectrum ignores the mean.
+            points: spectrum
+                .frequencies
+                .iter()
+                .zip(&spectrum.density)
+                .filter(|(f, d)| **f > 0.0 && **f <= max_frequency && d.is_finite() && **d > 0.0)
+                .map(|(f, d)| (*f, *d))
+                .collect(),
+        })
         .collect();
-    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let high = points().fold(0.0_f64, |m, p| m.max(p.1));
+    let low = points().fold(high, |m, p| m.min(p.1)).max(1e-9 * high);
+    let from = points().fold(f64::INFINITY, |m, p| m.min(p.0));
+    let to = points().fold(0.0_f64, |m, p| m.max(p.0));
+    if high <= 0.0 {
         return html! {};
-    };
-    let (from, to) = (first.0, last.0);
-    let high = points.iter().fold(0.0_f64, |m, p| m.max(p.1));
-    let low = points.iter().fold(high, |m, p| m.min(p.1)).max(1e-9 * high);
-    draw(Drawing {
-        title: "Spectrum",
-        x: (Axis::linear(from, to, 6), "frequency (Hz)".to_owned()),
-        y: (
-            Axis::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
-            "power / Hz",
-        ),
-        points,
+    }
+    let chart = Chart {
+        title: title.to_owned(),
+        x_label: "frequency (Hz)".to_owned(),
+        y_label: "power / Hz".to_owned(),
+        x: Axis::linear(from, to, 6),
+        y: Axis::logarithmic(low / 2.0, high * 2.0, Unit::None, 5),
+        curves,
+        goal: None,
         bars: false,
-        style: 4,
-        size: SMALL_SIZE,
-        reference: None,
-    })
+        width,
+        height,
+    };
+    super::drawing(title, &chart)
 }
 
 /// Middle of a segment, which may have gaps.
@@ -186,7 +211,7 @@ fn middle(piece: &Spans) -> f64 {
 
 /// Figure of the property by which the source is separated from others.
 fn contrast_figure(page: &Page<'_>, k: usize, view: &SourceView) -> Markup {
-    let powers = &page.found.diagonalization.powers;
+    let powers = page.found.solve.powers;
     let values = (0..powers.rows()).map(|i| powers[(i, k)]);
     match page.contrast {
         Contrast::Lags(lags) => autocorrelation(page, &lags.lags, values),
@@ -279,7 +304,7 @@ fn distribution(view: &SourceView) -> Markup {
 
 /// Draws the pattern as maps or, without positions, as bars.
 fn pattern(page: &Page<'_>, k: usize) -> Markup {
-    let a = page.found.patterns();
+    let a = page.found.solve.a;
     let values: Vec<f64> = (0..a.rows()).map(|c| a[(c, k)]).collect();
     if let Some(drawn) = maps::source_maps(page, k) {
         return drawn;

@@ -1,21 +1,22 @@
 //! Stability of components in the reports.
 
+use codiag::Stability;
 use codiag::signals::Contrast;
-use codiag::{Diagonalization, Stability};
 use maud::{Markup, html};
 
+use super::solve::{SolveResult, StabilityEstimate};
 use crate::format;
 
 /// Heading of the column of stabilities.
 pub const HEADING: &[&str] = &["stability"];
 
 /// Returns the stability of a component; None if it was not estimated.
-pub fn value<T>(result: &Diagonalization<T>, component: usize) -> Option<f64> {
+pub fn value<T>(result: &SolveResult<'_, T>, component: usize) -> Option<f64> {
     Some(result.stability.as_ref()?.values[component])
 }
 
 /// Table cell with the stability of a component, marked if it is low.
-pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
+pub fn cell<T>(result: &SolveResult<'_, T>, component: usize) -> Markup {
     html! {
         @if let Some(stability) = value(result, component) {
             td { (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) } }
@@ -24,7 +25,7 @@ pub fn cell<T>(result: &Diagonalization<T>, component: usize) -> Markup {
 }
 
 /// Badge beside the name of a component whose stability is low.
-pub fn badge<T>(result: &Diagonalization<T>, component: usize) -> Markup {
+pub fn badge<T>(result: &SolveResult<'_, T>, component: usize) -> Markup {
     html! {
         @if let Some(stability) = value(result, component) && stability < Stability::STABLE {
             span.badge { "stability " (format!("{stability:.2}")) (mark()) }
@@ -33,7 +34,7 @@ pub fn badge<T>(result: &Diagonalization<T>, component: usize) -> Markup {
 }
 
 /// Text with the stability of a component that follows another number, marked if it is low.
-pub fn suffix<T>(result: &Diagonalization<T>, component: usize) -> Markup {
+pub fn suffix<T>(result: &SolveResult<'_, T>, component: usize) -> Markup {
     html! {
         @if let Some(stability) = value(result, component) {
             ", " (format!("{stability:.2}")) @if stability < Stability::STABLE { (mark()) }
@@ -47,7 +48,7 @@ fn mark() -> Markup {
 
 /// Paragraph that explains the stability; empty if it was not estimated. `resampled` names what was
 /// resampled.
-pub fn explanation<T>(result: &Diagonalization<T>, resampled: &str) -> Markup {
+pub fn explanation<T>(result: &SolveResult<'_, T>, resampled: &str) -> Markup {
     html! {
         @if let Some(found) = &result.stability {
             p {
@@ -59,7 +60,7 @@ pub fn explanation<T>(result: &Diagonalization<T>, resampled: &str) -> Markup {
 }
 
 /// Counts the stable components: "4 of 5 at least 0.9".
-pub fn summary(found: &Stability) -> String {
+pub fn summary(found: &StabilityEstimate<'_>) -> String {
     let stable = found.values.iter().filter(|x| **x >= Stability::STABLE);
     format!(
         "{} of {} at least {}",
@@ -81,10 +82,10 @@ pub fn resampled_in(contrast: &Contrast) -> &'static str {
 }
 
 /// Defines the stability of this estimate.
-pub fn definition(found: &Stability, resampled: &str) -> String {
+pub fn definition(found: &StabilityEstimate<'_>, resampled: &str) -> String {
     let mut solves = Vec::new();
-    if found.resamples() > 0 {
-        let resamples = format::count(found.resamples(), "resample", "resamples");
+    if found.resamples > 0 {
+        let resamples = format::count(found.resamples, "resample", "resamples");
         solves.push(format!("{resamples} of {resampled}"));
     }
     if found.starts > 0 {

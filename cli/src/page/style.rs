@@ -33,7 +33,12 @@ figure{margin:0}figcaption{color:var(--soft);font-size:.88rem;margin-top:.4rem;m
 .legend svg{width:34px;height:12px;vertical-align:-1px;margin-right:.45rem;overflow:visible}
 .heat{width:100%;height:auto;aspect-ratio:1;image-rendering:pixelated;border:1px solid var(--line);
 border-radius:4px;background:var(--paper);display:block}
-.heat-pair{max-width:56rem}
+.heat-three{max-width:60rem}
+.scale{color:var(--soft);font-size:.88rem}.scale img{width:9rem;height:.7rem;border:1px solid var(--line);
+vertical-align:middle;margin:0 .3rem}
+.provenance{margin:.6rem 0;max-width:50rem}.provenance summary{cursor:pointer;color:var(--soft)}
+.provenance td:first-child{white-space:nowrap}
+.contents{font-size:.93rem}.contents ul{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.8rem 0;padding:0;list-style:none}
 .heat-wide .heat{aspect-ratio:auto;height:18rem}
 .badge{display:inline-block;padding:.08rem .6rem;border-radius:1rem;font-size:.85rem;font-weight:600;
 white-space:nowrap;background:var(--panel);color:var(--soft)}

@@ -191,7 +191,7 @@ fn report_of_separate_is_displayed() {
     let generated = codiag::signals::simulate::eeg_with_blinks(8, 4, 40.0, 1);
     let shape = format!("(8, {})", generated.samples);
     dir.write("recording.npy", crate::Array::of(&shape, &generated.data));
-    for (folder, options) in [("r", ""), ("s", "--sobi"), ("j", "--jade")] {
+    for (folder, options) in [("r", "--exclude 0"), ("s", "--sobi"), ("j", "--jade")] {
         dir.codiag(&format!(
             "separate recording.npy --sfreq 250 --n-components 4 {options} -o {folder}"
         ))

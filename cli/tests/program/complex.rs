@@ -146,8 +146,8 @@ fn starting_points_checkpoints_and_reports_are_complex() {
     let page = std::fs::read_to_string(dir.path("original/report.html")).unwrap();
     for part in [
         "4 × 4, complex",
-        "the magnitude of a complex number",
-        "After: the mean of B C Bᴴ",
+        "RMS correlation",
+        "the diagonal entry of B C Bᴴ",
         "for D = B C Bᴴ",
     ] {
         assert!(page.contains(part), "{part}");

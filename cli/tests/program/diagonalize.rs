@@ -3,7 +3,7 @@
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, TestDir, largest_difference};
+use crate::{Array, TestDir, check_links, largest_difference};
 
 #[test]
 fn output_files_are_consistent() {
@@ -56,12 +56,30 @@ fn output_files_are_consistent() {
     let page = std::fs::read_to_string(dir.path("result/report.html")).unwrap();
     for heading in [
         "Convergence",
-        "before and after",
-        "each matrix",
+        "Comparison with channels and PCA",
+        "Residual of each matrix",
         "Components",
+        "Files",
     ] {
-        assert!(page.contains(heading), "{heading}");
+        assert!(page.contains(&format!("<h2>{heading}</h2>")), "{heading}");
     }
+    check_links(&page);
+    // Channels, PCA and B.
+    for basis in ["Channels", "PCA", "B"] {
+        assert!(page.contains(&format!("<td>{basis}</td>")), "{basis}");
+    }
+    // Settings, version and command are above the first section.
+    let (top, _) = page.split_once("<h2>").unwrap();
+    for words in [
+        "<details",
+        env!("CARGO_PKG_VERSION"),
+        "<code>codiag diagonalize covs.npy",
+        "<code>max_iter</code>",
+        " UTC",
+    ] {
+        assert!(top.contains(words), "{words}");
+    }
+    assert!(page.contains("<td>S00</td>") && page.contains("<td>S04</td>"));
 }
 
 #[test]
@@ -299,11 +317,7 @@ fn frobenius_criterion_accepts_indefinite_matrices() {
         }
     }
     let page = std::fs::read_to_string(dir.path("result/report.html")).unwrap();
-    for words in [
-        "fraction of the energy",
-        "Cardoso",
-        "relative to the largest entry",
-    ] {
+    for words in ["fraction of the energy", "Cardoso", "RMS entry"] {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("log det") && !page.contains("NaN"));

@@ -141,6 +141,18 @@ fn skip(reason: &str) {
     std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
 }
 
+/// Checks that all links inside of a report lead to an element.
+fn check_links(page: &str) {
+    let links = page.split("href=\"#").skip(1);
+    let targets: Vec<&str> = links.filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!targets.is_empty(), "there are no links");
+    for target in targets {
+        let count = page.matches(&format!("id=\"{target}\"")).count();
+        assert_eq!(count, 1, "#{target}");
+    }
+}
+
+/// Largest difference of two arrays.
 fn largest_difference(x: &[f64], y: &[f64]) -> f64 {
     assert_eq!(x.len(), y.len());
     x.iter().zip(y).fold(0.0, |m, (x, y)| m.max((x - y).abs()))

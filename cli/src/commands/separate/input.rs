@@ -8,6 +8,7 @@ use crate::input::filter::FilteredRecording;
 use crate::input::recording::{
     PickedChannels, RecordingInfo, ReferenceChannel, StoredRecording, split_reference_channels,
 };
+use crate::page::separate::is_sound;
 
 /// Range of accepted sampling frequencies, in Hz. Beyond it, times and frequencies exceed the range
 /// of the figures.
@@ -117,10 +118,20 @@ impl Input {
                 channels: (0..filtered.channels()).collect(),
             };
         }
+        self.unfiltered()
+    }
+
+    /// Returns the recording of the channels that are separated, before filtering.
+    pub fn unfiltered(&self) -> PickedChannels<'_> {
         PickedChannels {
             recording: &self.stored,
             channels: self.channels.clone(),
         }
+    }
+
+    /// Whether the recording is sound.
+    pub fn is_sound(&self) -> bool {
+        is_sound(self.sfreq, &self.info.types, self.references.is_empty())
     }
 
     /// Returns the names of the separated channels, or their numbers if they have no names.

@@ -8,6 +8,7 @@ use codiag::signals::{
 use super::Input;
 use crate::args::Separate;
 use crate::format;
+use crate::page::solve::StabilityEstimate;
 use crate::page::stability;
 
 /// A paragraph and the references that it cites.
@@ -81,12 +82,12 @@ pub fn paragraph(
             n => format!(", the best of {} starts", n + 1),
         }
     ));
-    if let Some(estimate) = &result.stability {
+    if let Some(estimate) = result.stability.as_ref().map(StabilityEstimate::from) {
         let resampled = stability::resampled_in(&separation.contrast);
         sentences.push(format!(
             "The stability of a source is {}: {}.",
-            stability::definition(estimate, resampled),
-            stability::summary(estimate)
+            stability::definition(&estimate, resampled),
+            stability::summary(&estimate)
         ));
     }
     if !input.references.is_empty() {
@@ -103,7 +104,11 @@ pub fn paragraph(
         references.push(DAMMERS);
     }
     if !args.exclude.is_empty() {
-        let numbers: Vec<String> = args.exclude.iter().map(ToString::to_string).collect();
+        let numbers: Vec<String> = args
+            .exclude
+            .iter()
+            .map(|k| format::component(*k, found.n_components()))
+            .collect();
         sentences.push(format!(
             "Source{} {} {} removed from the unfiltered recording.",
             if numbers.len() == 1 { "" } else { "s" },

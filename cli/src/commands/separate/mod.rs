@@ -3,7 +3,7 @@
 mod input;
 mod methods;
 mod report;
-mod warnings;
+pub mod warnings;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,8 @@ use super::result::{self, CommandTexts, FinishedSolve, faulty_init_file};
 use crate::args::{BandChoice, Separate};
 use crate::export::{self, OutputFolder, npy};
 use crate::format;
+use crate::page::Removal;
+use crate::page::provenance::Provenance;
 use crate::page::separate::{self, Page};
 use crate::progress::{Display, ProgressObserver};
 use crate::session::Interrupted;
@@ -56,8 +58,10 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
     for source in &args.exclude {
         ensure!(
             *source < found.n_components(),
-            "--exclude: there is no source {source}, only 0 to {}",
-            found.n_components() - 1
+            "--exclude: there is no source {}, only {} to {}",
+            format::component(*source, found.n_components()),
+            format::component(0, found.n_components()),
+            format::component(found.n_components() - 1, found.n_components())
         );
     }
 
@@ -70,8 +74,12 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         let mut scratch = tempfile::tempfile().context("a temporary file cannot be created")?;
         write(&mut npy::RowFile::new(&mut scratch, shape)?)?
     };
-    let mut warnings =
-        warnings::identifiability(&separation.contrast, &found, input.stored.samples());
+    let mut warnings = warnings::identifiability(
+        &separation.contrast,
+        &(&found).into(),
+        input.stored.samples(),
+        TEXTS.n_components_option,
+    );
     warnings.extend(warnings::drift(&input)?);
     let methods = methods::paragraph(&input, args, &separation, &found);
     let fields = report::fields(args, &input, &separation, &found, &views, &methods);
@@ -89,24 +97,35 @@ pub fn run(args: &Separate, session: &mut Session<'_>) -> Result<ExitStatus> {
         if !args.exclude.is_empty() && input.info.cleaned_file.is_none() {
             write_cleaned(args, &input, &found, &mut folder)?;
         }
+        let removal = (!args.exclude.is_empty())
+            .then(|| removal(args, &input, &found))
+            .transpose()?;
+        let cleaned_file = input.info.cleaned_file.as_deref().unwrap_or("cleaned.npy");
         let page = separate::render(&Page {
             input: &input.name,
             samples: input.stored.samples(),
             sfreq: input.sfreq,
+            sound: input.is_sound(),
             names: &input.channel_names(),
             positions: &input.positions(),
             types: &input.types(),
-            methods: &methods,
+            methods: Some(&methods),
             thresholds: &args.thresholds.unwrap_or_default(),
-            cleaned_file: input.info.cleaned_file.as_deref().unwrap_or("cleaned.npy"),
+            cleaned_file: removal.is_some().then_some(cleaned_file),
             contrast: &separation.contrast,
             sort_by: separation.solver.sort_by,
-            found: &found,
+            found: (&found).into(),
             views: &views,
             tol,
-            seconds,
+            seconds: Some(seconds),
             warnings: &warnings,
+            removal: removal.as_ref(),
             excluded: &args.exclude,
+            provenance: &Provenance::from_json(
+                Some(input.info.command.as_ref().unwrap_or(&session.command)),
+                &report["settings"],
+            ),
+            files: true,
         });
         folder.add("report.html", |out| out.write_all(page.as_bytes()))?;
         folder.publish()?;
@@ -143,7 +162,7 @@ fn suspected_artifacts(views: &[SourceView]) -> Vec<(String, String)> {
         let artifact = view.artifacts.first()?;
         let (kind, reason) = (looks_like(artifact), &artifact.reason);
         Some((
-            format!("source {k}"),
+            format::component(k, views.len()),
             format!("looks like {kind}: {reason}"),
         ))
     };
@@ -221,8 +240,12 @@ fn segments(
         .bad_spans(bad_spans)
 }
 
-/// Returns the scorer of artifacts, or None if the sampling frequency is unknown.
+/// Returns the scorer of artifacts, or None if the sampling frequency is unknown or the recording
+/// is sound.
 fn artifact_scorer(args: &Separate, input: &Input) -> Option<ArtifactScorer> {
+    if input.is_sound() {
+        return None;
+    }
     let good = GoodSamples::new(&input.info.bad_spans, input.stored.samples());
     let signals: Vec<Vec<f64>> = input.references.iter().map(|(_, x)| good.of(x)).collect();
     let references: Vec<ReferenceChannel<'_>> = input
@@ -384,6 +407,23 @@ fn write_cleaned(
         )?;
         Ok(())
     })
+}
+
+/// Compares the recording before and after the removal of the excluded sources.
+fn removal(args: &Separate, input: &Input, found: &SeparationResult) -> Result<Removal> {
+    let good = GoodSamples::new(&input.info.bad_spans, input.stored.samples());
+    let mut excluded = args.exclude.clone();
+    excluded.sort_unstable();
+    excluded.dedup();
+    let removal = Removal::of(
+        &input.unfiltered(),
+        (found.filters(), found.patterns()),
+        &excluded,
+        &input.types(),
+        &good,
+        input.sfreq,
+    );
+    removal.with_context(|| input.name.clone())
 }
 
 /// Converts an error of a write for the library.

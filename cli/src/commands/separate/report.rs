@@ -10,7 +10,6 @@ use super::Input;
 use super::methods::Methods;
 use crate::args::Separate;
 use crate::commands::result::path_text;
-use crate::page::stability;
 use crate::source_view::SourceView;
 
 /// Returns the input, the settings and the properties of each source.
@@ -39,7 +38,7 @@ pub fn fields(
                 "explained_variance_ratio": found.explained_variance_ratio[k],
                 "nonstationarity": found.nonstationarity.get(k),
                 "kurtosis": found.kurtosis.get(k),
-                "stability": stability::value(&found.diagonalization, k),
+                "stability": found.diagonalization.stability.as_ref().map(|found| found.values[k]),
                 "least_separable": found.least_separable[k].map(|least| json!({
                     "partner": least.partner,
                     "margin": least.margin,
@@ -148,6 +147,7 @@ fn settings(args: &Separate, separation: &Separation) -> Value {
             Some(SegmentLength::Seconds(seconds)) => json!(format!("{seconds}s")),
             _ => Value::Null,
         },
+        "sfreq": args.sfreq,
         "picks": args.picks,
         "bads": args.bads,
         "highpass": args.highpass,

@@ -142,9 +142,9 @@ fn flagged_sources_always_have_figures() {
     assert!(hum > 24, "{hum}");
     let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     // Figures of the first 24 sources, and of the flagged one.
-    let shown = |k: usize| page.contains(&format!("id=\"source-{k}\""));
+    let shown = |k: usize| page.contains(&format!("id=\"S{k:02}\""));
     assert!((0..30).all(|k| shown(k) == (k < 24 || k == hum)));
-    assert!(page.contains("The other 5 sources are in sources.npy"));
+    assert!(page.contains("The other 5 sources are not shown; they are in sources.npy"));
 }
 
 #[test]

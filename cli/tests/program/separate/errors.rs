@@ -94,7 +94,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --n-components 11",
-        "--n-components must be a number from 1",
+        "--n-components must be from 1",
     ),
     (
         "recording.npy --n-segments 5 --shrinkage much",
@@ -147,7 +147,7 @@ const ERRORS: [(&str, &str); 34] = [
     ),
     (
         "recording.npy --n-segments 5 --exclude 10",
-        "--exclude: there is no source 10, only 0 to 9",
+        "--exclude: there is no source S10, only S00 to S09",
     ),
     (
         "recording.npy --n-segments 5 --init recording.npy",

@@ -9,7 +9,7 @@ use codiag::synthetic::amari_distance;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::{Array, TestDir, largest_difference};
+use crate::{Array, TestDir, check_links, largest_difference};
 
 /// Returns a folder with a recording.
 fn dir(made: &Simulation) -> TestDir {
@@ -73,14 +73,41 @@ fn output_files_are_consistent() {
     assert_eq!(report["sources"].as_array().unwrap().len(), 5);
     let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
     for heading in [
-        "artifact",
+        "Suspected artifacts",
+        "Artifact scores",
         "All sources",
         "Individual sources",
         "Convergence",
-        "Spectrum",
+        "Methods",
+        "Files",
     ] {
-        assert!(page.contains(heading), "{heading}");
+        assert!(page.contains(&format!("<h2>{heading}</h2>")), "{heading}");
     }
+    check_links(&page);
+    assert!(page.contains("Spectrum") && !page.contains("Before and after"));
+    let (top, _) = page.split_once("<h2>").unwrap();
+    for words in [
+        "<details",
+        env!("CARGO_PKG_VERSION"),
+        "<code>codiag separate recording.npy",
+        "<code>sfreq</code>",
+        " UTC",
+    ] {
+        assert!(top.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn sound_has_no_artifact_sections() {
+    let made = nonstationary(3, 20, 400, 5);
+    let dir = dir(&made);
+    dir.codiag("separate recording.npy --sfreq 8000 -o r")
+        .assert()
+        .success()
+        .stdout(contains("looks like").not());
+    let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
+    assert!(page.contains("Spectrum") && !page.contains("artifact"));
+    check_links(&page);
 }
 
 #[test]
@@ -151,11 +178,24 @@ fn blinks_are_detected_and_removed() {
         .position(|source| source["artifacts"][0]["kind"] == "blink")
         .unwrap();
     let page = std::fs::read_to_string(dir.path("r/report.html")).unwrap();
-    assert!(page.contains(&format!("--exclude {blink}")));
+    assert!(page.contains(&format!("--exclude S{blink:02}")));
     let again = format!("separate recording.npy --sfreq 250 --exclude S{blink:02} -o clean");
     dir.codiag(&again).assert().success();
     let cleaned = dir.array("clean/cleaned.npy");
     assert_eq!(cleaned.shape, [12, made.samples]);
+    let page = std::fs::read_to_string(dir.path("clean/report.html")).unwrap();
+    check_links(&page);
+    let (_, removal) = page.split_once("<h2>Before and after</h2>").unwrap();
+    let (removal, _) = removal.split_once("</section>").unwrap();
+    for words in [
+        format!("without S{blink:02}"),
+        "<title>before</title>".to_owned(),
+        "<title>after</title>".to_owned(),
+        "Spectrum, mean over channels".to_owned(),
+    ] {
+        assert!(removal.contains(&words), "{words}");
+    }
+    assert!(!page.contains("NaN"));
     // The true first channel without blinks.
     let blinks = made.sources.row(0).iter();
     let truth = made
