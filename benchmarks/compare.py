@@ -5,7 +5,7 @@
 
 Each synthetic row is the median and range over ten seeds, which are equal for all solvers. A slow
 solver runs on fewer seeds if its time limit is exceeded. Prints tables, writes results.json and
-draws speed.svg in this folder; `benchmarks/run table` then generates the tables of README.md and
+draws speed.svg in this folder; `benchmarks/run table` then generates the tables of docs/benchmarks.md and
 docs/performance.md from results.json.
 """
 
@@ -50,7 +50,7 @@ def meg(sensors):
 
 
 def experiments(seeds):
-    """Return the rows of the README: the set, and the plans of its solvers."""
+    """Return the rows of docs/benchmarks.md: the set, and the plans of its solvers."""
     few = min(seeds, 3)
     ours = {name: plan(seeds, 60) for name in (OURS, *SLOWER, QNDIAG)}
     peers = {name: plan(few, 60) for name in PURE_PYTHON}

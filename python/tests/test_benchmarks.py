@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/performance.md are generated from results.json."""
+"""The tables of docs/benchmarks.md and docs/performance.md are generated from results.json."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ def results(root):
     return results
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/performance.md"])
+@pytest.mark.parametrize("page", ["docs/benchmarks.md", "docs/performance.md"])
 def test_tables_match_the_results(root, table, results, page):
     """If this fails, run `benchmarks/run table` to regenerate the tables."""
     text = (root / page).read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_tables_match_the_results(root, table, results, page):
 
 
 def test_changed_result_changes_the_table(root, table, results):
-    text = (root / "README.md").read_text(encoding="utf-8")
+    text = (root / "docs/benchmarks.md").read_text(encoding="utf-8")
     for row in results["experiments"].values():
         for columns in row["solvers"].values():
             columns["seconds"] = [2 * x for x in columns.get("seconds", [])]

@@ -35,6 +35,13 @@ def test_simulated(example):
     assert separated < 0.02 and len(others) == 2 and 20 * separated < min(others)
 
 
+def test_clean_recording(example, tmp_path):
+    pytest.importorskip("mne")
+    printed = example("clean_recording.py", tmp_path / "picture.png")
+    assert re.search(r"S\d\d: blink", printed) and re.search(r"S\d\d: heartbeat", printed)
+    assert (tmp_path / "picture.png").exists()
+
+
 def test_voices(example):
     printed = re.findall(r"is voice (\d), (\d+) dB", example("separate_voices.py"))
     assert sorted(voice for voice, _ in printed) == ["0", "1", "2"]

@@ -1,6 +1,9 @@
 """The Python code of the README and of the pages in docs/ runs and gives the stated results."""
 
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -8,6 +11,16 @@ import numpy as np
 import pytest
 
 import codiag
+
+# Pages whose blocks do not build on each other.
+ALONE = [
+    "README.md",
+    "docs/choosing.md",
+    "docs/matrices.md",
+    "docs/reading-a-result.md",
+    "docs/theory.md",
+    "docs/troubleshooting.md",
+]
 
 
 @pytest.fixture
@@ -51,8 +64,24 @@ def picture(root):
     plt.close("all")
 
 
-def test_readme(run):
-    run("README.md")
+@pytest.mark.parametrize("page", ALONE)
+def test_each_block_runs_alone(root, page, tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("mne")
+    path = root / page
+    if not path.exists():
+        pytest.skip(f"there is no {page} here")
+    blocks = re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    for block in blocks:
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=tmp_path,
+            env={**os.environ, "MPLBACKEND": "agg"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 
 def test_tracking(run):

@@ -56,14 +56,7 @@ fn commands_and_links_are_valid() {
         assert!(shell.iter().any(|line| line == command), "{command}");
     }
     let readme = include_str!("../../../README.md");
-    for mark in [
-        "<!-- speed -->",
-        "<!-- /speed -->",
-        "docs/figure.svg",
-        "ESANN",
-    ] {
-        assert!(readme.contains(mark), "{mark}");
-    }
+    assert!(readme.lines().count() <= 150);
     // Linked files exist. All links are absolute, because the README is also shown outside of the
     // repository.
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
