@@ -5,8 +5,8 @@
 
 Each synthetic row is the median and range over ten seeds, which are equal for all solvers. A slow
 solver runs on fewer seeds if its time limit is exceeded. Prints tables, writes results.json and
-draws speed.svg in this folder; `benchmarks/run table` then generates the tables of docs/benchmarks.md and
-docs/performance.md from results.json.
+draws speed.svg in this folder; `benchmarks/run table` then generates the tables of
+docs/benchmarks.md and docs/performance.md from results.json.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Generate the tables of docs/benchmarks.md and docs/performance.md from results.json: benchmarks/run table.
+"""Generate the tables of two pages in docs/ from results.json: benchmarks/run table.
 
 The tables are between the comments <!-- speed --> and <!-- /speed --> of each page. A test checks
 that they match results.json. This script needs only the standard library.

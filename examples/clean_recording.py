@@ -50,7 +50,7 @@ axes = right.subplots(1, 1)
 channels = ["EEG 001", "EEG 002", "EEG 003"]
 before, after = (1e6 * signals.get_data(picks=channels) for signals in (raw, cleaned))
 step = 1.2 * np.ptp(before, axis=1).max()
-for k, name in enumerate(channels):
+for k in range(len(channels)):
     axes.plot(
         raw.times, before[k] - k * step, color="0.7", lw=1, label="before" if k == 0 else None
     )

@@ -40,7 +40,7 @@ PHRASES = {
     r"\bcomplaints?\b": "error message",
     r"\bin the same words\b": "say it again: every text is read alone",
     # At the beginning of a comment, a docstring or a description.
-    r"(?:^\s*(?://[/!]?|#|%+|\*|/\*\*?|\"\"\"|\\item)|: )\s*(?:The same\b(?! as)|As above\b)": (
+    r"(?:^\s*(?://[/!]?|#|%+|\*|/\*\*?|\"\"\"|\\item)|: )\s*(?-i:The same\b(?! as)|As above\b)": (
         "say what it is: every text is read alone"
     ),
 }

@@ -8,8 +8,8 @@ use super::{escape, text};
 /// Points that are closer than this to the previous one, in pixels, are skipped.
 const RESOLUTION: f64 = 0.6;
 
-/// A curve. Styles 0 to 3 differ in color and dashes; styles 4 and 5 are thin and have no dot at their
-/// end.
+/// A curve. Styles 0 to 3 differ in color and dashes; styles 4 and 5 are thin and have no dot at
+/// their end.
 #[derive(Clone, Debug)]
 pub struct Curve {
     pub name: String,
