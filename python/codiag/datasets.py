@@ -1,8 +1,12 @@
-"""Data sets of Ablin, Cardoso & Gramfort (2019): synthetic matrices and MEG covariances."""
+"""Data sets: synthetic matrices and MEG covariances of the paper, and a recording.
+
+The paper is Ablin, Cardoso & Gramfort (2019).
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +15,7 @@ from ._keywords import suggests_keywords
 from ._random import seed_of
 from ._typing import Floats, Numbers
 
-__all__ = ["synthetic", "meg"]
+__all__ = ["synthetic", "meg", "recording"]
 
 
 @suggests_keywords
@@ -86,3 +90,33 @@ def meg(sensors: Literal["magnetometers", "gradiometers"] = "magnetometers") -> 
     if sensors not in ("magnetometers", "gradiometers"):
         raise ValueError(f'sensors must be "magnetometers" or "gradiometers", got {sensors!r}')
     return _core.meg(sensors == "magnetometers")
+
+
+def recording() -> Any:
+    """Return a recording of EEG and MEG, as MNE's ``Raw``. Needs MNE.
+
+    24 s of MNE-Python's sample recording (BSD-3-Clause) at 200 Hz: 102 magnetometers, 60 EEG
+    channels, one EOG channel and the events of an auditory and visual experiment ("STI 014"). It
+    contains blinks and heartbeats.
+
+    Returns
+    -------
+    mne.io.Raw
+        The recording, loaded into memory.
+
+    Examples
+    --------
+    >>> import codiag
+    >>> raw = codiag.datasets.recording()
+    >>> model = codiag.SourceSeparation(n_components=20).fit(raw.filter(1, 40), picks="eeg")
+    >>> artifacts = model.find_artifacts(raw)
+    >>> any(found[0].kind == "blink" for found in artifacts.values())
+    True
+    """
+    try:
+        import mne
+    except ImportError:
+        raise ImportError("recording() needs MNE: pip install mne") from None
+
+    path = Path(__file__).parent / "data" / "sample_raw.fif"
+    return mne.io.read_raw_fif(path, preload=True, verbose="error")

@@ -88,7 +88,7 @@ def test_picks_bads_and_reference_channels(raw, tmp_path):
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["input"]["channels"] == 13 and "Cz" not in report["input"]["names"]
-    assert report["input"]["references"] == ["EOG", "Fp1"]
+    assert report["input"]["reference_channels"] == ["EOG", "Fp1"]
     assert report["settings"]["highpass"] == 1.0
     done = run("subject_raw.fif", "--picks", "Fp1,Fp2,Cz,Oz", "-o", "few", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
