@@ -30,23 +30,23 @@ class SourceSeparation(IterativeSeparation, _Fitted):
     of equal spectra cannot be separated in this way; :class:`JADE` separates them if they are not
     Gaussian.
 
-    Recordings are channels x samples, as everywhere in the field (unlike scikit-learn's tables,
-    whose rows are samples), epochs x channels x samples, or MNE's ``Raw`` and ``Epochs``.
+    Recordings are arrays of channels x samples (the transpose of scikit-learn's convention), arrays
+    of epochs x channels x samples, or MNE's ``Raw`` and ``Epochs``.
 
     Parameters
     ----------
     n_components : int or float, optional
         Number of principal components that are separated, or the fraction of the variance that they
-        must have, above 0 and below 1. By default all, or the rank of the recording if that is
+        explain, above 0 and below 1. By default all, or the rank of the recording if that is
         less, as after an average reference or a projection.
     n_segments : int, optional
-        Number of segments, instead of their length.
+        Number of segments of equal length, an alternative to `segment_length`.
     segment_length : int or str, optional
         Length of a segment in samples, or as a time such as ``"0.25s"``. By default a quarter of a
         second, or two samples per component if that is longer. Epochs are segments themselves.
     overlap : float, optional
-        Fraction of a segment that the next one repeats (default 0). With `bands`, that of their
-        windows (default 0.5).
+        Overlap of consecutive segments as a fraction of their length (default 0). With `bands`,
+        the overlap of the windows of the spectra (default 0.5).
     bands : sequence of (float, float), or int, optional
         Frequency bands in hertz, or a number of bands of equal width from 1 Hz to half the sampling
         frequency: one matrix per band. With `n_segments` or `segment_length`, one per segment and
