@@ -76,7 +76,7 @@ fn solve_set<T: ResultScalar>(
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if let Some(raised) = raised.take() {
-        // Write the last checkpoint, if possible: the exception is more important than an error here.
+        // Write the last checkpoint. The exception takes precedence over an error here.
         let _ = watch.finish();
         return Err(raised);
     }

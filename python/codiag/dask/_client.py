@@ -19,7 +19,7 @@ _POLL = 1.0
 
 @contextmanager
 def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distributed.Client]:
-    """Yield the client of the futures, the current client, or that of a new cluster in this process."""
+    """Yield the client of the futures, the current one, or that of a cluster in this process."""
     if futures:
         client = futures[0].client
     else:
@@ -38,8 +38,8 @@ def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distr
             return
     if client.asynchronous:
         raise TypeError(
-            "diagonalize waits for the result: it needs a client that is not asynchronous. Call it in "
-            "another thread, with Client(..., asynchronous=False)"
+            "diagonalize waits for the result: it needs a client that is not asynchronous. Call it "
+            "in another thread, with Client(..., asynchronous=False)"
         )
     yield client
 
@@ -64,9 +64,9 @@ def explained(client: distributed.Client) -> Iterator[None]:
         if client.status not in ("running", "connecting"):
             raise RuntimeError("the connection to the Dask scheduler was lost") from lost
         raise RuntimeError(
-            "chunks were lost with the worker that held them, and cannot be computed again (they were "
-            "scattered, or their futures cancelled): pass a dask array, or futures of the tasks "
-            "that compute the chunks"
+            "chunks were lost with the worker that held them, and cannot be computed again (they "
+            "were scattered, or their futures cancelled): pass a dask array, or futures of the "
+            "tasks that compute the chunks"
         ) from lost
 
 
