@@ -173,9 +173,9 @@ class Result:
         Losses reached from all starting points, that of ``init`` first. For restarts that were
         stopped early, the loss at that moment.
     stability : ndarray, shape (r,), or None
-        Stability of each component from 0 to 1: the median correlation with the matching component,
-        over the resamples (``n_resamples``) and over the restarts whose loss is within 0.1 % of the
-        lowest. None if there were neither.
+        Stability of each component from 0 to 1: the median absolute correlation with the matching
+        component over the resamples (``n_resamples``), and over the restarts whose loss is within
+        0.1 % of the lowest. None unless `n_resamples` or ``sort_by="stability"`` was given.
     matches : ndarray, shape (trials, r), or None
         Correlations whose median is the stability, those of the restarts first.
     """

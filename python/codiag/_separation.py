@@ -105,9 +105,8 @@ class SourceSeparation(IterativeSeparation, _Fitted):
         For each source, the other source that is least separable from it, and the margin; None if
         there is only one source.
     stability_ : ndarray, shape (n_components,), or None
-        Stability of each source from 0 to 1: the median correlation with the matching source over
-        the resamples, and over the restarts whose loss is within 0.1 % of the lowest. None if there
-        were neither.
+        Stability of each source from 0 to 1: the median absolute correlation with the matching
+        source over the resamples. None unless `n_resamples` was given.
     scale_ : ndarray, shape (channels,)
         Factor of each channel in the principal component analysis.
     shrinkages_ : ndarray, shape (segments or bands,)
