@@ -74,7 +74,7 @@ class SourceSeparation(IterativeSeparation, _Fitted):
         whole recording, blocks of time are resampled.
     sort_by : {"contrast", "stability"}
         Order of the sources, descending: by how much their power varies (default "contrast"), or by
-        ``stability_``.
+        ``stability_``, which requires `n_resamples`.
     method, tol, max_iter, n_restarts, n_jobs, verbose, on_failure
         Options of the solver, as in :func:`codiag.diagonalize`.
 

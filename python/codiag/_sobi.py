@@ -65,7 +65,7 @@ class SOBI(IterativeSeparation, _FittedSobi):
         source is, see ``stability_`` of :class:`SourceSeparation` (default 0: not estimated).
     sort_by : {"contrast", "stability"}
         Order of the sources, descending: by the sum of their squared autocorrelations (default
-        "contrast"), or by ``stability_``.
+        "contrast"), or by ``stability_``, which requires `n_resamples`.
     tol, max_iter, n_restarts, n_jobs, verbose, on_failure
         Options of the solver, as in :func:`codiag.diagonalize`.
 
