@@ -326,7 +326,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
         return data
 
     def _restore(self) -> None:
-        """Convert what a file held to its own types: there is nothing to convert."""
+        """Convert loaded attributes to their types; a CSP needs no conversion."""
 
     @property
     def _n_features_out(self) -> int:
