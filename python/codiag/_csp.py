@@ -300,7 +300,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
                 missing = sorted(set(names) - set(X.ch_names))
                 if missing:
                     raise ValueError(
-                        f"channels that were fitted are not there: {', '.join(missing)}"
+                        f"fitted channels are missing: {', '.join(missing)}"
                     )
             read = _mne.read(X, names)
             X, info = read.data, read.info
