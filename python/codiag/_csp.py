@@ -299,9 +299,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
             if names is not None:
                 missing = sorted(set(names) - set(X.ch_names))
                 if missing:
-                    raise ValueError(
-                        f"fitted channels are missing: {', '.join(missing)}"
-                    )
+                    raise ValueError(f"fitted channels are missing: {', '.join(missing)}")
             read = _mne.read(X, names)
             X, info = read.data, read.info
         data = real_array(X, "X")
