@@ -40,7 +40,7 @@ for source, kinds in found.items():
 # Remove these sources from a copy of the recording.
 cleaned = model.apply(raw, exclude=found)
 before, after = raw.get_data("mag"), cleaned.get_data("mag")
-print(f"their removal removes {1 - after.var() / before.var():.0%} of the variance")
+print(f"removing these sources removes {1 - after.var() / before.var():.0%} of the variance")
 
 # %%
 # Verify the detected kinds by patterns that need no separation: the product of the channels with

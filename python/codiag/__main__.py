@@ -10,7 +10,7 @@ from codiag import _core
 def main() -> int:
     """Run the program on the arguments of this process and return its exit code."""
     arguments = ["codiag", *sys.argv[1:]]
-    # Python's standard output is None if it was closed.
+    # Standard output is None if it was closed before Python started.
     closed = sys.__stdout__ is None
     if "separate" not in arguments:
         return _core.program(arguments, closed)
@@ -22,7 +22,7 @@ def main() -> int:
     try:
         with _recordings.converted(arguments, which) as (own, finish):
             code = _core.program(own, closed)
-            # 1: a solve that did not converge, whose result was written.
+            # Exit code 1: the solve did not converge, but its result was written.
             if code in (0, 1):
                 finish()
             return code

@@ -1,4 +1,4 @@
-"""Scores of how much sources look like blinks, heartbeats, line noise or muscles."""
+"""Scores of the similarity of sources to blinks, heartbeats, line noise and muscle activity."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ._arrays import real_array
 from ._typing import Floats, References
 from ._validation import check_sfreq
 
-# The slowest heartbeats and the spectra of artifacts need a few seconds.
+# Seconds needed to recognize slow heartbeats and to estimate spectra.
 _MIN_SECONDS = 4.0
-# Blinks are scored up to 10 Hz.
+# Sampling frequency needed to score blinks, which use frequencies up to 10 Hz.
 _MIN_SFREQ = 20.0
 
 
@@ -46,7 +46,7 @@ class ArtifactScores:
     scores : ndarray, shape (sources, columns)
         Scores from 0 to 1; nan if a score is undefined, as for a source that is zero.
     thresholds : ndarray, shape (columns,)
-        Scores from which on a source is flagged.
+        Smallest score of each column at which a source is flagged.
     reasons : list of list of str
         Explanation of the score, for each source and column.
     found : dict of int to list of Artifact
@@ -76,9 +76,10 @@ class ArtifactScores:
 
     def __init__(self, scored: list[tuple[list[Any], list[Any]]]) -> None:
         rows = [
-            {_heading(Artifact(*of)): (Artifact(*of), limit) for of, limit in scores}
+            {_heading(Artifact(*values)): (Artifact(*values), limit) for values, limit in scores}
             for scores, _ in scored
         ]
+        # A source that is zero has fewer scores.
         widest = max(rows, key=len, default={})
         self.columns = list(widest)
         self.thresholds = np.array([limit for _, limit in widest.values()])
@@ -89,8 +90,12 @@ class ArtifactScores:
                 if name in row:
                     self.scores[k, c] = row[name][0].score
             self.reasons.append([row[n][0].reason if n in row else "" for n in self.columns])
-        like = {k: [Artifact(*of) for of in found] for k, (_, found) in enumerate(scored) if found}
-        self.found = dict(sorted(like.items(), key=lambda item: -item[1][0].score))
+        flagged = {
+            k: [Artifact(*values) for values in found]
+            for k, (_, found) in enumerate(scored)
+            if found
+        }
+        self.found = dict(sorted(flagged.items(), key=lambda item: -item[1][0].score))
 
     def __getitem__(self, column: str) -> Floats:
         """Return the scores of one column, one per source."""
@@ -170,8 +175,8 @@ def scores(
     check_sfreq(sfreq)
     if sfreq < _MIN_SFREQ:
         raise ValueError(
-            f"sfreq={sfreq:g} is too low to recognize artifacts, which needs at least "
-            f"{_MIN_SFREQ:g} Hz: sfreq is in hertz, not in kilohertz"
+            f"sfreq={sfreq:g} is too low to recognize artifacts: at least {_MIN_SFREQ:g} Hz are "
+            "needed. sfreq is in hertz, not in kilohertz"
         )
     seconds = sources.shape[1] / sfreq
     if seconds < _MIN_SECONDS:

@@ -65,7 +65,7 @@ class SolverParameters:
     on_failure: OnFailure = "warn"
 
 
-# `set_output` is its own, because sources are components x samples.
+# Not the `set_output` of scikit-learn, because sources are components x samples.
 class Separation(
     SeparationParameters,
     Inspection,
@@ -89,7 +89,7 @@ class Separation(
     info_: Any
 
     def _contrast(self, sfreq: float | None, samples: int) -> dict[str, Any]:
-        """Return the options of what separates sources, for a recording of that length."""
+        """Return the options of the matrices that are diagonalized, given the number of samples."""
         raise NotImplementedError
 
     def _solver(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Separation(
         }
 
     def _set_own(self, found: dict[str, Any]) -> None:
-        """Set the attributes that only this separation has."""
+        """Set the attributes that are specific to this class."""
 
     def _require_fit(self) -> None:
         check_is_fitted(self)
@@ -134,16 +134,16 @@ class Separation(
         Parameters
         ----------
         X : array-like, shape (channels, samples) or (epochs, channels, samples), Raw or Epochs
-            Recording. Of MNE's objects, the picked channels that are not bad, without the spans
-            annotated as bad. A float64 array is read in place and never changed.
+            Recording. For MNE objects, channels marked as bad and spans annotated as bad are
+            excluded. A float64 array is read in place and never changed.
         y : array-like, shape (epochs,), optional
             Class of each epoch: :class:`SourceSeparation` then has one matrix per class instead of
             one per epoch, :class:`SOBI` and :class:`AMUSE` one set of lags per class instead of one
             for all epochs. :class:`JADE` and frequency bands do not use it.
         picks : str, list or slice, optional
-            Channels of one of MNE's objects, as everywhere in MNE (default: all data channels).
+            Channels of an MNE object, as in functions of MNE (default: all data channels).
         bad_spans : iterable of (int, int), optional
-            Spans of samples (start, stop) of a single recording that are left out.
+            Spans of samples (start, stop) of a single recording that are excluded from the fit.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class Separation(
             report(message, getattr(self, "on_failure", "warn"), result, depth=5)
 
     def transform(self, X: Any) -> Any:
-        """Return the sources of a recording, the one that was fitted or another.
+        """Return the sources of a recording, which need not be the fitted one.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class Separation(
     def set_output(
         self, *, transform: Literal["default", "pandas", "polars"] | None = None
     ) -> Self:
-        """Choose the type of what :meth:`transform` returns.
+        """Set the type of the output of :meth:`transform`.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class Separation(
                 raise ValueError(
                     f'transform must be "default", "pandas" or "polars", got {transform!r}'
                 )
-            # Where scikit-learn keeps it, so that clones have it, too.
+            # Stored under scikit-learn's name, so that clones have it too.
             self._sklearn_output_config = {
                 **getattr(self, "_sklearn_output_config", {}),
                 "transform": transform,
@@ -280,7 +280,8 @@ class Separation(
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the components, which :meth:`apply` accepts: "S00", "S01" and so on.
 
-        They name the rows of what :meth:`transform` returns, or the columns of its table.
+        They are the names of the rows of the array that :meth:`transform` returns, or of the
+        columns of its table.
 
         Parameters
         ----------
@@ -295,7 +296,7 @@ class Separation(
         return np.array(self._source_names(), dtype=object)
 
     def inverse_transform(self, sources: ArrayInput, exclude: Iterable[int | str] = ()) -> Floats:
-        """Return the recording that consists of these sources, or of all but some of them.
+        """Return the recording that consists of the given sources, without the excluded ones.
 
         With fewer components than channels, the part of the recording outside of the components is
         lost; :meth:`apply` keeps it.
@@ -321,10 +322,10 @@ class Separation(
         return self._each(data, self.n_features_in_, _core.apply, mixing)
 
     def apply(self, X: Any, exclude: Iterable[int | str] | None = None) -> Any:
-        """Return a copy of a recording without some sources. Unlike in MNE's ICA, `X` is kept.
+        """Return a copy of a recording without some sources. Unlike MNE's ICA, `X` is not changed.
 
-        The result is x - A_e B_e x for the excluded sources e: the part outside of the components
-        stays.
+        The result is x - A_e B_e x for the excluded sources e. The part of the recording outside of
+        the components is not changed.
 
         Parameters
         ----------
@@ -390,7 +391,7 @@ class Separation(
         return self._each(data, self.n_features_in_, _core.remove, *matrices, numbers)
 
     def _restore(self) -> None:
-        """Convert what a file held to its own types."""
+        """Convert attributes that were read from a file to their types."""
         self.least_separable_ = _margins(self.least_separable_)
         self.segments_ = [[(start, stop) for start, stop in piece] for piece in self.segments_]
         kind, samples = self._fitted_on
@@ -410,7 +411,7 @@ class Separation(
         if _mne.is_instance(X):
             fit.setdefault("picks", self._fitted_names(X))
         again.fit(X, **fit)
-        # The order of the sources may differ.
+        # Match the sources, whose order may differ.
         cosines = np.abs(_unit_rows(self.components_) @ _unit_rows(again.components_).T)
         places = cosines.argmax(axis=1)
         if cosines.max(axis=1).min() < 0.99 or again.result_.matches is None:
@@ -442,7 +443,7 @@ class Separation(
         names: list[str] = self.info_["ch_names"]
         missing = sorted(set(names) - set(inst.ch_names))
         if missing:
-            raise ValueError(f"channels that were fitted are not there: {_first_of(missing)}")
+            raise ValueError(f"fitted channels are missing: {_first_of(missing)}")
         now = inst.get_channel_types(names)
         types = zip(names, self.info_.get_channel_types(), now, strict=True)
         others = [f"{name} is {now}, not {then}" for name, then, now in types if now != then]
@@ -451,7 +452,7 @@ class Separation(
         return names
 
     def _each(self, data: Floats, rows: int, compute: Any, *arguments: Any) -> Floats:
-        """Compute a new recording, epoch by epoch."""
+        """Return an array computed from a recording, epoch by epoch."""
         out = np.empty((*data.shape[:-2], rows, data.shape[-1]))
         n_jobs = usable_n_jobs(self.n_jobs)
         for x, y in zip(data, out, strict=True) if data.ndim == 3 else [(data, out)]:
@@ -466,7 +467,7 @@ class Separation(
 
 
 class IterativeSeparation(SolverParameters, Separation):
-    """A separation whose solver has options."""
+    """Base class of the separations with an iterative solver."""
 
     method: Any
 
@@ -497,7 +498,7 @@ def _table(sources: Floats, names: Any, library: str) -> Any:
 
 
 def _first_of(names: list[str], most: int = 8) -> str:
-    """Return names as text, the first of them if they are many."""
+    """Return names as text; of a long list, the first `most` names."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} others"
 

@@ -299,9 +299,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
             if names is not None:
                 missing = sorted(set(names) - set(X.ch_names))
                 if missing:
-                    raise ValueError(
-                        f"channels that were fitted are not there: {', '.join(missing)}"
-                    )
+                    raise ValueError(f"fitted channels are missing: {', '.join(missing)}")
             read = _mne.read(X, names)
             X, info = read.data, read.info
         data = real_array(X, "X")
@@ -326,7 +324,7 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
         return data
 
     def _restore(self) -> None:
-        """Convert what a file held to its own types: there is nothing to convert."""
+        """Convert loaded attributes to their types; a CSP needs no conversion."""
 
     @property
     def _n_features_out(self) -> int:

@@ -30,21 +30,21 @@ class Savable:
         """Write the fitted model to an npz file, which :func:`codiag.load` reads.
 
         The file holds the fitted attributes, the names, types and positions of the channels if they
-        are known, the parameters, and the result of the solver. It holds no code; ``numpy.load``
-        reads it as a table of arrays, too.
+        are known, the parameters, and the result of the solver. It holds no code. ``numpy.load``
+        also reads it, as a dictionary of arrays.
 
         Parameters
         ----------
         path : str or path-like
             File, replaced atomically if it exists. Symbolic links are followed, the mode of an
             existing file is kept, and a device or a FIFO is written to. Names that end in ``.fif``
-            raise ValueError: for those, use ``to_mne().save(path)``.
+            raise ValueError; ``to_mne().save(path)`` writes such files.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         if os.fspath(path).endswith((".fif", ".fif.gz")):
-            save = "to_mne().save(path) writes an ICA of MNE's; "
+            save = "to_mne().save(path) writes an ICA of MNE; "
             raise ValueError(
                 f"{os.fspath(path)!r}: codiag's own files are npz, not fif: "
                 f"{save if hasattr(self, 'to_mne') else ''}choose a name that ends in .npz"
@@ -75,7 +75,7 @@ class Savable:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what :meth:`Result.save` or the ``save`` of an estimator wrote.
+    """Read a file that :meth:`Result.save` or the ``save`` of an estimator wrote.
 
     Parameters
     ----------
@@ -93,8 +93,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is damaged, was not written by codiag, or was written by a later version. No code of a
-        file is executed, and the memory is limited by the size of the file.
+        If the file is damaged, was not written by codiag, or was written by a later version.
+
+    Notes
+    -----
+    No code of a file is executed, and the memory is limited by the size of the file.
 
     Examples
     --------
@@ -246,7 +249,7 @@ def _is_window(value: Any, sizes: dict[str, int]) -> bool:
 
 
 _COUNT = _where(lambda value, _: _is_int(value), "a number of channels or samples")
-_SEPARATOR: dict[str, Check] = {
+_SEPARATION: dict[str, Check] = {
     "_fitted_on": _where(_is_origin, "a kind of recording and its number of samples"),
     "explained_variance_ratio_": _array("f", "r"),
     "least_separable_": _where(_are_margins, "a list of one source and margin per component"),
@@ -257,18 +260,19 @@ _SEPARATOR: dict[str, Check] = {
     "scale_": _array("f", "p"),
     "n_features_in_": _COUNT,
 }
-_LAGGED: dict[str, Check] = {**_SEPARATOR, "autocorrelations_": _array("f", "lags", "r")}
-# Attributes that a file must hold for each estimator beside its result; others are not read.
+_LAGGED: dict[str, Check] = {**_SEPARATION, "autocorrelations_": _array("f", "lags", "r")}
+# Attributes that a file must hold for each estimator, in addition to its result. Others are
+# ignored.
 _FOUND: dict[str, dict[str, Check]] = {
     "SourceSeparation": {
-        **_SEPARATOR,
+        **_SEPARATION,
         "powers_": _array("f", "n", "r"),
         "nonstationarity_": _array("f", "any"),
         "shrinkages_": _array("f", "matrices"),
     },
     "SOBI": {**_LAGGED, "lags_": _where(lambda value, _: _are_ints(value), "a list of lags")},
     "AMUSE": _LAGGED,
-    "JADE": {**_SEPARATOR, "kurtosis_": _array("f", "r")},
+    "JADE": {**_SEPARATION, "kurtosis_": _array("f", "r")},
     "JointDiagonalizer": {
         "_window": _where(_is_window, "matrices and their weights"),
         "n_features_in_": _COUNT,

@@ -47,7 +47,7 @@ class JADE(IterativeSeparation, _Fitted):
         source is, see ``stability_`` of :class:`SourceSeparation` (default 0: not estimated).
     sort_by : {"contrast", "stability"}
         Order of the sources, descending: by their kurtosis (default "contrast"), or by
-        ``stability_``.
+        ``stability_``, which requires `n_resamples`.
     tol, max_iter, n_restarts, n_jobs, verbose, on_failure
         Options of the solver, as in :func:`codiag.diagonalize`.
 

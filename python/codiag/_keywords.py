@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Names that other packages have for a parameter, or that it is often given.
+# Names of each parameter in other packages, and other names that users often try.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     "n_components": ("n_filters", "nfilter", "n_sources", "rank", "k"),
     "sample_weight": ("weights", "weight", "w"),

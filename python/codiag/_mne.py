@@ -14,12 +14,12 @@ from ._typing import Floats
 _SHOWN_BY = {"eog": "blink", "ecg": "heartbeat"}
 # Channel types without a position on the head.
 NO_SENSORS = {"eog", "ecg", "emg", "stim", "misc", "resp", "bio"}
-# Triggers, head positions and states of the machine.
+# Channel types that hold triggers, head positions or states of the machine.
 _NO_SIGNALS = {"stim", "chpi", "syst", "ias", "exci"}
 
 
 def is_instance(X: Any) -> bool:
-    """Whether `X` is a Raw or Epochs. MNE is not imported, because they exist only if it is."""
+    """Whether `X` is a Raw or Epochs. MNE is not imported: such objects exist only after that."""
     mne = sys.modules.get("mne")
     return mne is not None and isinstance(X, (mne.io.BaseRaw, mne.epochs.BaseEpochs))
 
@@ -56,7 +56,7 @@ def read(inst: Any, picks: Any) -> Read:
     try:
         names = chosen_names(inst.info, picks)
     except ValueError:
-        # MNE calls its own default, "data", an unknown channel if there is nothing to pick.
+        # MNE raises for its own default, "data", if there are no data channels.
         if picks is not None:
             raise
         names = []
@@ -95,7 +95,7 @@ def chosen_names(info: Any, picks: Any) -> list[str]:
 
 
 def good_samples(inst: Any) -> NDArray[np.bool_]:
-    """Return which samples of a Raw are not annotated as bad; all samples of epochs are good."""
+    """Return a mask of the samples that are not annotated as bad; for epochs, all samples."""
     import mne
 
     if not isinstance(inst, mne.io.BaseRaw) or not len(inst.annotations):
@@ -137,7 +137,7 @@ def named_references(raw: Any, given: Any) -> dict[str, Any]:
 
 
 def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> Any:
-    """Return a copy in which some channels are changed together."""
+    """Return a copy of an MNE object in which `change` is applied to the named channels."""
     from mne.utils import use_log_level
 
     if is_evoked(inst):
@@ -151,7 +151,7 @@ def changed(inst: Any, names: list[str], change: Callable[[Floats], Floats]) -> 
 
 
 def as_instance(inst: Any, sources: Floats, names: list[str]) -> Any:
-    """Return sources as channels of an object like the one that they come from."""
+    """Return sources as the channels of an object of the same kind as `inst`."""
     import mne
 
     info = mne.create_info(names, inst.info["sfreq"], "misc")

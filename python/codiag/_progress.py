@@ -13,7 +13,7 @@ _SECONDS_BETWEEN = 0.1
 
 
 def _in_notebook() -> bool:
-    # IPython is not imported, because it is running only if it has been.
+    # A notebook has imported IPython already; importing it here would be slow.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"

@@ -1,4 +1,4 @@
-"""Random numbers, seeded as everywhere in scikit-learn and SciPy."""
+"""Random numbers, with seeds as in scikit-learn and SciPy."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a generator for a seed, a generator or None, which seeds it differently each time."""
+    """Return a generator: the given one, or a new one with this seed (None: a random seed)."""
     _check(random_state)
     return np.random.default_rng(random_state)
 
 
 def seed_of(random_state: int | np.random.Generator | None) -> int:
-    """Return the seed itself, or one that a generator draws."""
+    """Return an integer seed: the given one, or one drawn by the generator."""
     _check(random_state)
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)

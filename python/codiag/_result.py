@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 STABLE = 0.9
-"""Stability from which on a component is called stable."""
+"""Smallest stability of a component that is called stable."""
 
 # Fields of one value, with the kinds of their arrays in files.
 _SCALARS = {
@@ -37,7 +37,7 @@ class Record(NamedTuple):
     """Progress of a solve after an iteration, as a callback receives it."""
 
     start: int
-    """Number of the starting point: 0 for ``init``, then those of ``n_restarts``."""
+    """Number of the starting point: 0 for ``init``, and from 1 on for the restarts."""
     stage: str
     """Stage of the solve: "sample", "single precision" or "full".
 
@@ -74,7 +74,7 @@ class Identifiability(NamedTuple):
 
 
 class ResultData(Protocol):
-    """Fields of a result: those of a solve, made when they are read, or those of a file."""
+    """Fields of a result: of a solve, computed on first access, or of a file."""
 
     @property
     def criterion(self) -> str: ...
@@ -163,8 +163,8 @@ class Result:
         One entry per iteration, the starting point included, for each field of
         :class:`codiag.Record`; ``pandas.DataFrame(result.history)`` makes a table of it.
     residuals : ndarray, shape (n,)
-        Contribution of each matrix to the loss, which shows matrices that do not fit. Empty, as are
-        the powers, if matrices on disk are too many for the memory limit.
+        Contribution of each matrix to the loss, which shows matrices that do not fit. Residuals and
+        powers are empty if they do not fit into the memory limit of a set on disk.
     powers : ndarray, shape (n, r)
         Diagonals of ``B @ C[i] @ B.conj().T``; for "least-squares" those of the fit.
     identifiability : Identifiability or None
@@ -173,9 +173,9 @@ class Result:
         Losses reached from all starting points, that of ``init`` first. For restarts that were
         stopped early, the loss at that moment.
     stability : ndarray, shape (r,), or None
-        Stability of each component from 0 to 1: the median correlation with the matching component,
-        over the resamples (``n_resamples``) and over the restarts whose loss is within 0.1 % of the
-        lowest. None if there were neither.
+        Stability of each component from 0 to 1: the median absolute correlation with the matching
+        component over the resamples (``n_resamples``), and over the restarts whose loss is within
+        0.1 % of the lowest. None unless `n_resamples` or ``sort_by="stability"`` was given.
     matches : ndarray, shape (trials, r), or None
         Correlations whose median is the stability, those of the restarts first.
     """
@@ -272,14 +272,14 @@ class Result:
         return float(np.linalg.cond(self._data.B))
 
     def _exported(self, array: Numbers) -> Numbers:
-        """Return an array of the package that the matrices came from."""
+        """Return an array as one of the package that the matrices came from."""
         if self._namespace is None:
             return array
         exported: Numbers = from_dlpack(array, self._namespace)
         return exported
 
     def _stored(self) -> StoredResult:
-        """Return all fields, made or not."""
+        """Return all fields, including those that have not been computed yet."""
         return StoredResult(**{name: getattr(self._data, name) for name in _FIELDS})
 
     def _with_stability(self, stability: Floats, matches: Floats) -> Result:
@@ -444,7 +444,7 @@ class Result:
 def from_arrays(stored: Arrays, prefix: str = "") -> Result:
     """Return the result that a file holds, in arrays whose names begin with `prefix`.
 
-    A ValueError says which array is missing or invalid.
+    Raises ValueError, which names the array, if one is missing or invalid.
     """
 
     def array(name: str, kinds: str, shape: tuple[int | str, ...]) -> NDArray[Any]:

@@ -30,23 +30,23 @@ class SourceSeparation(IterativeSeparation, _Fitted):
     of equal spectra cannot be separated in this way; :class:`JADE` separates them if they are not
     Gaussian.
 
-    Recordings are channels x samples, as everywhere in the field (unlike scikit-learn's tables,
-    whose rows are samples), epochs x channels x samples, or MNE's ``Raw`` and ``Epochs``.
+    Recordings are arrays of channels x samples (the transpose of scikit-learn's convention), arrays
+    of epochs x channels x samples, or MNE's ``Raw`` and ``Epochs``.
 
     Parameters
     ----------
     n_components : int or float, optional
         Number of principal components that are separated, or the fraction of the variance that they
-        must have, above 0 and below 1. By default all, or the rank of the recording if that is
+        explain, above 0 and below 1. By default all, or the rank of the recording if that is
         less, as after an average reference or a projection.
     n_segments : int, optional
-        Number of segments, instead of their length.
+        Number of segments of equal length, an alternative to `segment_length`.
     segment_length : int or str, optional
         Length of a segment in samples, or as a time such as ``"0.25s"``. By default a quarter of a
         second, or two samples per component if that is longer. Epochs are segments themselves.
     overlap : float, optional
-        Fraction of a segment that the next one repeats (default 0). With `bands`, that of their
-        windows (default 0.5).
+        Overlap of consecutive segments as a fraction of their length (default 0). With `bands`,
+        the overlap of the windows of the spectra (default 0.5).
     bands : sequence of (float, float), or int, optional
         Frequency bands in hertz, or a number of bands of equal width from 1 Hz to half the sampling
         frequency: one matrix per band. With `n_segments` or `segment_length`, one per segment and
@@ -74,7 +74,7 @@ class SourceSeparation(IterativeSeparation, _Fitted):
         whole recording, blocks of time are resampled.
     sort_by : {"contrast", "stability"}
         Order of the sources, descending: by how much their power varies (default "contrast"), or by
-        ``stability_``.
+        ``stability_``, which requires `n_resamples`.
     method, tol, max_iter, n_restarts, n_jobs, verbose, on_failure
         Options of the solver, as in :func:`codiag.diagonalize`.
 
@@ -105,9 +105,8 @@ class SourceSeparation(IterativeSeparation, _Fitted):
         For each source, the other source that is least separable from it, and the margin; None if
         there is only one source.
     stability_ : ndarray, shape (n_components,), or None
-        Stability of each source from 0 to 1: the median correlation with the matching source over
-        the resamples, and over the restarts whose loss is within 0.1 % of the lowest. None if there
-        were neither.
+        Stability of each source from 0 to 1: the median absolute correlation with the matching
+        source over the resamples. None unless `n_resamples` was given.
     scale_ : ndarray, shape (channels,)
         Factor of each channel in the principal component analysis.
     shrinkages_ : ndarray, shape (segments or bands,)

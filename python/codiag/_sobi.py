@@ -55,17 +55,17 @@ class SOBI(IterativeSeparation, _FittedSobi):
     scale : "rms" or array-like, shape (channels,), optional
         Unit of each channel, as in :class:`SourceSeparation`.
     method : {"newton", "quasi-newton", "jacobi"}
-        Algorithm that finds the rotation (default "newton"); "jacobi" are the Jacobi angles of the
-        original publication.
+        Algorithm that finds the rotation (default "newton"); "jacobi" uses the Jacobi
+        rotations of the original publication.
     init : {"spectral", "whitener", "identity"} or array-like, shape (n_components, channels)
         Starting point of the iteration (default "spectral"), for instance ``components_`` of
-        another recording, which are replaced by the nearest rotation of the whitened components.
+        another recording. A matrix is replaced by the nearest rotation of the whitened components.
     n_resamples : int
         Number of bootstrap resamples of blocks of time used to estimate how reproducible each
         source is, see ``stability_`` of :class:`SourceSeparation` (default 0: not estimated).
     sort_by : {"contrast", "stability"}
         Order of the sources, descending: by the sum of their squared autocorrelations (default
-        "contrast"), or by ``stability_``.
+        "contrast"), or by ``stability_``, which requires `n_resamples`.
     tol, max_iter, n_restarts, n_jobs, verbose, on_failure
         Options of the solver, as in :func:`codiag.diagonalize`.
 
@@ -159,8 +159,9 @@ class AMUSE(Separation, _FittedAmuse):
     Attributes
     ----------
     autocorrelations_ : ndarray, shape (1, n_components)
-        Autocorrelation of each source at the lag, in descending order. For epochs with classes, one
-        row per class, in the order of the means.
+        Autocorrelation of each source at the lag, in descending order. For epochs with
+        classes, one row per class, in the sorted order of the classes; sources are sorted by the
+        mean of the rows.
     components_, mixing_, filters_, patterns_, result_, stability_, least_separable_
         As in :class:`SourceSeparation`. Sources have unit variance and are uncorrelated.
     explained_variance_ratio_, explained_variance_ratio_total_, scale_, segments_

@@ -1,4 +1,4 @@
-"""Checks of recordings and fits: errors for mistakes, warnings for results that mislead."""
+"""Checks of recordings and fits: errors for mistakes, warnings for misleading results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Fraction of the variance that slow drifts may have without a warning.
 _MAX_DRIFT = 0.1
-# A list of at most this many arrays is taken for runs rather than epochs.
+# A list of at most this many arrays probably holds runs rather than epochs.
 _MAX_RUNS = 8
 
 
@@ -48,7 +48,7 @@ def check_axes(data: Floats) -> None:
 
 @contextmanager
 def axes_explained(data: Floats) -> Iterator[None]:
-    """Add to an error about too few samples that the axes may be in another order."""
+    """Extend an error about too few samples by the hint that the axes may be permuted."""
     try:
         yield
     except ValueError as error:
@@ -76,7 +76,7 @@ def several_runs(X: Any, y: Any) -> str | None:
 def warnings_of_fit(
     model: Separation, data: Floats, sfreq: float | None, spans: list[tuple[int, int]]
 ) -> Iterator[str]:
-    """Yield what the user of a separation should know about its result."""
+    """Yield the warnings about the data and the result of a separation."""
     if model.result_.criterion == "likelihood" and len(model.result_.powers) == 1:
         if getattr(model, "bands", None) is not None:
             what = "frequency band"
@@ -103,7 +103,7 @@ def warnings_of_fit(
 
 
 def convergence_advice(model: Separation) -> str:
-    """Return what helps a separation that does not converge, as the end of a sentence."""
+    """Return the end of a warning: what to try if a separation does not converge."""
     if model.result_.criterion != "likelihood" or model.result_.status != "max_iter":
         return ""
     return (

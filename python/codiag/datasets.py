@@ -39,8 +39,8 @@ def synthetic(
         Standard deviation of the noise (default 0.1). Without noise the set can be diagonalized
         exactly.
     random_state : int, numpy Generator or None
-        Seed of the random numbers (default 0), which are those of the Rust library and the program
-        for an equal seed. A Generator draws the seed; None takes a different one in each call.
+        Seed of the random numbers (default 0). The Rust library and the program return the same
+        matrices for the same seed. A Generator draws the seed; None draws a new one in each call.
     complex : bool
         Whether the entries of A and R are complex, and the matrices Hermitian (default False).
 
@@ -69,8 +69,8 @@ def synthetic(
 def meg(sensors: Literal["magnetometers", "gradiometers"] = "magnetometers") -> Floats:
     """Return the covariances of the paper's experiment (c).
 
-    They are those of 100 segments of 0.24 s of the MNE sample recording, reduced to 40 principal
-    components of unit variance (from MNE-Python's test data, BSD-3-Clause).
+    The covariances of 100 segments of 0.24 s of the MNE sample recording, in the coordinates of 40
+    principal components of unit variance (from MNE-Python's test data, BSD-3-Clause).
 
     Parameters
     ----------

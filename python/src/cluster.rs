@@ -1,4 +1,4 @@
-//! A solve of a set whose parts are held by workers. Requests and responses pass through Python as
+//! Solves of sets whose parts are held by workers. Requests and responses are sent by Python, as
 //! bytes.
 
 use std::sync::{Mutex, PoisonError};
@@ -19,9 +19,8 @@ use crate::observer::Watch;
 use crate::options::Options;
 use crate::result::{ResultScalar, SolveResult};
 
-/// Solves for a set in parts, given their descriptions. `send` sends a request to all parts and
-/// returns their responses in order; `mean` is that of the whole set before its reduction, if it is
-/// reduced.
+/// Diagonalizes a set whose parts are described by `parts`. `send` sends a request to all parts and
+/// returns their responses in order. `mean` is the mean of the whole set, if the set is reduced.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_parts(
@@ -77,14 +76,14 @@ fn solve_set<T: ResultScalar>(
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     if let Some(raised) = raised.take() {
-        // Try to write the checkpoint.
+        // Write the last checkpoint. The exception takes precedence over an error here.
         let _ = watch.finish();
         return Err(raised);
     }
     finished(watch, solved, clock.elapsed())
 }
 
-/// The filters that reduce a set with this mean.
+/// Returns the filters that reduce a set with this mean.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn reducing_filters<'py>(
@@ -110,7 +109,7 @@ fn reduction<T: Scalar + Element>(
     Reduction::of_sum(criterion, &matrix_from(mean)?, rank).map_err(bad_input)
 }
 
-/// Workers that are reached through Python.
+/// Workers that receive requests through a Python function.
 struct PythonWorkers {
     send: Py<PyAny>,
     /// Exception raised instead of a response.

@@ -1,4 +1,4 @@
-//! Matrices that stay in a file.
+//! Solves of sets that are stored in a file.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::observer::Watch;
 use crate::options::Options;
 use crate::result::{ResultScalar, SolveResult};
 
-/// Layout of a file that is not .npy: offset, NumPy's name of the type, n, p.
+/// Layout of a file without a header: offset in bytes, NumPy's name of the type, n, p.
 type Layout = (u64, String, usize, usize);
 
-/// Solves one problem whose matrices are in a file: in memory without a limit of memory, or if they
-/// fit. `progress` is called with bytes read, bytes to read and seconds.
+/// Diagonalizes the matrices of a file: in memory if they fit into the memory limit or if there is
+/// none, otherwise from disk. `progress` is called with bytes read, bytes to read and seconds.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // called by one function alone
+#[allow(clippy::too_many_arguments)] // called from one place in Python
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_file(
     py: Python<'_>,
@@ -38,7 +38,7 @@ pub fn solve_file(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SolveResult> {
     let options = Options::from_dict(options)?;
-    let memory = memory.map(budget).transpose()?;
+    let memory = memory.map(memory_limit).transpose()?;
     let file = match layout {
         Some((offset, name, n, p)) => {
             Numbers::parse(&name).and_then(|numbers| MatrixFile::raw(path, offset, numbers, n, p))
@@ -47,18 +47,17 @@ pub fn solve_file(
     };
     let file = file.map_err(bad_input)?;
     let raised = Mutex::new(None);
-    let watcher = |reading: &ReadProgress| follow(reading, progress.as_ref(), &raised);
+    let observer = |reading: &ReadProgress| report(reading, progress.as_ref(), &raised);
     let clock = Instant::now();
     let memory = memory.filter(|memory| file.in_memory() > *memory);
     let for_set = options.for_set(weights);
-    // Real or complex, in memory or on disk.
     let result = if file.is_complex() {
         let mut watch = Watch::new(callback, &options);
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_complex_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::complex_with_observer(file, memory, &for_set, watcher)?;
-                solve_working(&mut set, &options, &mut watch)
+                let mut set = OnDisk::complex_with_observer(file, memory, &for_set, observer)?;
+                solve_backend(&mut set, &options, &mut watch)
             }
         });
         finished(watch, solved, clock.elapsed())
@@ -67,20 +66,20 @@ pub fn solve_file(
         let solved = py.detach(|| match memory {
             None => solve_set(&file.read_set(&for_set)?, &options, &mut watch),
             Some(memory) => {
-                let mut set = OnDisk::new_with_observer(file, memory, &for_set, watcher)?;
-                solve_working(&mut set, &options, &mut watch)
+                let mut set = OnDisk::new_with_observer(file, memory, &for_set, observer)?;
+                solve_backend(&mut set, &options, &mut watch)
             }
         });
         finished(watch, solved, clock.elapsed())
     };
-    // An exception raised by the watcher takes precedence over the error it caused.
+    // An exception raised by the observer takes precedence over the error it caused.
     match raised.into_inner().ok().flatten() {
         Some(error) => Err(error),
         None => result,
     }
 }
 
-/// A result, and the set's weighted mean of log det.
+/// A result, and the weighted mean of log det of the matrices of the set.
 type Solved<T> = Result<(Diagonalization<T>, f64), Error>;
 
 fn solve_set<T: ResultScalar>(
@@ -92,7 +91,7 @@ fn solve_set<T: ResultScalar>(
     Ok((result, set.constant()))
 }
 
-fn solve_working<T: ResultScalar>(
+fn solve_backend<T: ResultScalar>(
     set: &mut dyn Backend<T>,
     options: &Options,
     watch: &mut Watch<T>,
@@ -102,19 +101,19 @@ fn solve_working<T: ResultScalar>(
 }
 
 /// Checks for signals and reports the progress of a data pass.
-fn follow(
+fn report(
     reading: &ReadProgress,
     progress: Option<&Py<PyAny>>,
     raised: &Mutex<Option<PyErr>>,
 ) -> ControlFlow<()> {
-    let asked = Python::attach(|py| {
+    let outcome = Python::attach(|py| {
         py.check_signals()?;
         if let Some(progress) = progress {
             progress.call1(py, (reading.bytes, reading.total, reading.seconds))?;
         }
         Ok(())
     });
-    match asked {
+    match outcome {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if let Ok(mut raised) = raised.lock() {
@@ -125,8 +124,8 @@ fn follow(
     }
 }
 
-/// A number of bytes, or text such as "2GB".
-fn budget(memory: &Bound<'_, PyAny>) -> PyResult<Memory> {
+/// Parses a memory limit: a number of bytes, or text such as "2GB".
+fn memory_limit(memory: &Bound<'_, PyAny>) -> PyResult<Memory> {
     if let Ok(bytes) = memory.extract::<u64>() {
         return Ok(Memory(bytes));
     }

@@ -1,4 +1,4 @@
-//! Many independent problems at once.
+//! Solves of many independent problems in parallel.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -29,8 +29,8 @@ enum Data<'a> {
     Complex(&'a [c64]),
 }
 
-/// Solves all problems, each on one thread, so that a result does not depend on how many run at a
-/// time. At most `n_jobs` run at a time (None: all hardware threads).
+/// Solves all problems, each on one thread, so that results do not depend on `n_jobs`, the largest
+/// number of problems solved at a time (None: number of hardware threads).
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // arguments of Python functions are owned
 pub fn solve_many(
@@ -67,8 +67,8 @@ pub fn solve_many(
 /// Results, each with the number of its problem.
 type Solved = Vec<(usize, Result<SolveResult, Error>)>;
 
-/// Solves all problems, several at a time. The calling thread, which may be the interpreter's main
-/// thread, also looks for signals.
+/// Solves all problems, several at a time. The calling thread also checks for signals, because it
+/// may be the main thread of the interpreter.
 fn solve_all(
     problems: &[Problem<'_>],
     options: &Options,
@@ -117,7 +117,7 @@ impl Signals {
     }
 }
 
-/// The exception of a pending signal.
+/// Returns the exception of a pending signal as an error.
 fn pending_signal() -> PyResult<()> {
     #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general enough
     Python::attach(|py| py.check_signals())

@@ -311,7 +311,7 @@ class TestDyingWorkers:
                 workers.kill()
 
             with pytest.raises(
-                RuntimeError, match="no worker of the cluster has been at work for 2 s"
+                RuntimeError, match="no worker of the cluster has been available for 2 s"
             ):
                 codiag.diagonalize(da.from_array(C, chunks=(200, P, P)), callback=kill_all)
 

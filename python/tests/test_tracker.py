@@ -9,10 +9,10 @@ import pytest
 import codiag
 
 
-def drifting(n, p, seed=0):
+def rotating_set(n, p, random_state=0):
     """Matrices whose mixing rotates by 90 degrees in total, and the mixing of each."""
-    C, A = codiag.datasets.synthetic(n, p, sigma=0.05, random_state=seed)
-    plane = np.linalg.qr(np.random.default_rng(seed).standard_normal((p, p)))[0][:2]
+    C, A = codiag.datasets.synthetic(n, p, sigma=0.05, random_state=random_state)
+    plane = np.linalg.qr(np.random.default_rng(random_state).standard_normal((p, p)))[0][:2]
     (x, y), rest = plane, np.eye(p) - plane.T @ plane
     angles = np.linspace(0, np.pi / 2, n)
     turns = np.array(
@@ -28,7 +28,7 @@ def drifting(n, p, seed=0):
 
 @pytest.fixture(scope="module")
 def drift():
-    return drifting(1000, 5, seed=1)
+    return rotating_set(1000, 5, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_components_are_not_exchanged_on_real_data():
         correlations = after.B @ mean @ (before.B / scale[:, None]).T
         kept = np.diag(correlations)
         assert (kept > 0).all()
-        # Exchanging two components would not give a larger correlation.
+        # Exchanging two components would not increase the larger of their correlations.
         assert (np.maximum.outer(kept, kept) >= abs(correlations) - 1e-12).all()
         before = after
 

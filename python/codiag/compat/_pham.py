@@ -9,7 +9,7 @@ from .. import _core
 from .._arrays import usable_n_jobs
 from .._typing import Floats, Numbers
 
-# Tolerance that disables codiag's own rule, which concerns the gradient.
+# Tolerance that disables codiag's own stopping rule, which uses the gradient norm.
 _NEVER = sys.float_info.min
 
 

@@ -41,8 +41,8 @@ def ajd_pham(
 ) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Pham's algorithm, as ``pyriemann.geometry.ajd.ajd_pham``.
 
-    On real matrices each sweep is that of pyRiemann, and so is the result. On Hermitian matrices
-    pyRiemann divides by ω instead of ω - 1, and needs many more sweeps.
+    On real matrices, sweeps and result are equal to those of pyRiemann. On Hermitian matrices,
+    pyRiemann divides by ω instead of ω - 1 and needs many more sweeps.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def ajd_pham(
         The solve stops when the predicted decrease of the loss by a sweep, summed over pairs and
         matrices, is below n (n - 1) eps.
     n_iter_max : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     sample_weight : array-like, shape (n_matrices,), optional
         Weight of each matrix (default: equal weights).
 
@@ -96,8 +96,9 @@ def ajd_newton(
 ) -> tuple[Numbers, Numbers]:
     """Joint diagonalization by Newton's method, with the signature of :func:`ajd_pham`.
 
-    Needs far fewer passes over the matrices than Pham's algorithm, and stops when the gradient is
-    small. The filters come in the canonical form of :func:`codiag.diagonalize`.
+    Newton's method needs far fewer passes over the matrices than Pham's algorithm, and stops when
+    the gradient norm is below `eps`. Filters have the order, scale and signs of
+    :func:`codiag.diagonalize`.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def ajd_newton(
     eps : float
         Gradient norm below which the solve has converged.
     n_iter_max : int
-        Largest number of iterations.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -157,7 +158,7 @@ def rjd(
     eps : float
         The solve stops after a sweep in which no sine of a rotation angle exceeds it.
     n_iter_max : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
 
     Returns
     -------
@@ -187,7 +188,9 @@ def jade(
     eps: float = 1e-8,
     n_iter_max: int = 100,
 ) -> tuple[Floats, Floats]:
-    """Joint diagonalization as :func:`rjd`, with one component per row: ``jade`` of pyRiemann 0.13.
+    """Orthogonal joint diagonalization with one component per row, as ``jade`` of pyRiemann 0.13.
+
+    The algorithm is that of :func:`rjd`, which returns one component per column.
 
     Parameters
     ----------
@@ -229,7 +232,7 @@ def uwedge(
 ) -> tuple[Floats, Floats]:
     """Joint diagonalization by U-WEDGE, as ``pyriemann.geometry.ajd.uwedge``.
 
-    Each step is that of pyRiemann, and so is the result.
+    Steps and result are equal to those of pyRiemann.
 
     Parameters
     ----------
@@ -240,7 +243,7 @@ def uwedge(
     eps : float
         The solve stops when the off-diagonal energy of D changes by less than this.
     n_iter_max : int
-        Largest number of iterations.
+        Maximum number of iterations.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def ajd(
     n_iter_max: int = 100,
     **kwargs: Any,
 ) -> tuple[Numbers, Numbers]:
-    """Joint diagonalization by a method of choice, as ``pyriemann.geometry.ajd.ajd``.
+    """Joint diagonalization by the given method, as ``pyriemann.geometry.ajd.ajd``.
 
     Parameters
     ----------
@@ -293,7 +296,7 @@ def ajd(
     eps : float
         Tolerance of the method.
     n_iter_max : int
-        Largest number of iterations.
+        Maximum number of iterations.
     **kwargs
         Further arguments of the method.
 

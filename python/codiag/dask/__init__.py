@@ -1,7 +1,8 @@
 """Sets of matrices on a cluster, with Dask (needs ``pip install 'codiag[dask]'``).
 
-:func:`codiag.diagonalize` takes a dask array of shape (n, p, p), chunked along its first axis, or a
-list of futures of such arrays, and solves where the chunks are. Here is what makes such sets.
+:func:`codiag.diagonalize` accepts a dask array of shape (n, p, p), chunked along its first axis, or
+a list of futures of such arrays, and leaves the chunks on their workers. The functions of this
+module compute such sets from recordings.
 """
 
 from __future__ import annotations

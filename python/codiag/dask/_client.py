@@ -19,7 +19,7 @@ _POLL = 1.0
 
 @contextmanager
 def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distributed.Client]:
-    """Yield the futures' client, or the current one, or one of a cluster in this process."""
+    """Yield the client of the futures, the current one, or that of a cluster in this process."""
     if futures:
         client = futures[0].client
     else:
@@ -38,14 +38,14 @@ def current_client(futures: Sequence[Any], n_jobs: int | None) -> Iterator[distr
             return
     if client.asynchronous:
         raise TypeError(
-            "diagonalize waits for the result: it needs a client that is not asynchronous "
-            "(call it in a thread of its own, with a Client(..., asynchronous=False))"
+            "diagonalize waits for the result: it needs a client that is not asynchronous. Call it "
+            "in another thread, with Client(..., asynchronous=False)"
         )
     yield client
 
 
 def worker_timeout() -> float:
-    """Return for how many seconds there may be no worker (``codiag.worker-timeout``)."""
+    """Return the seconds to wait for a worker before raising (``codiag.worker-timeout``)."""
     return float(dask.utils.parse_timedelta(dask.config.get("codiag.worker-timeout", "60s")))
 
 
@@ -64,9 +64,9 @@ def explained(client: distributed.Client) -> Iterator[None]:
         if client.status not in ("running", "connecting"):
             raise RuntimeError("the connection to the Dask scheduler was lost") from lost
         raise RuntimeError(
-            "chunks were lost with the worker that held them and cannot be loaded again, as "
-            "nothing says how (they were scattered, or their futures cancelled): pass a dask "
-            "array, or futures of the tasks that make the chunks"
+            "chunks were lost with the worker that held them, and cannot be computed again (they "
+            "were scattered, or their futures cancelled): pass a dask array, or futures of the "
+            "tasks that compute the chunks"
         ) from lost
 
 
@@ -79,8 +79,8 @@ def gather(
 ) -> list[Any]:
     """Return the results in order; raise instead of waiting forever if there are no workers.
 
-    Dask repeats tasks of workers that died, except tasks that were bound to their worker, the home:
-    then the caller must repeat them.
+    Dask repeats the tasks of workers that died, except tasks that were bound to one worker, their
+    home. HomeLostError tells the caller to repeat those.
     """
 
     async def collect() -> Any:
@@ -104,9 +104,9 @@ def gather(
             idle = idle or time.monotonic()
             if time.monotonic() - idle > worker_timeout():
                 raise RuntimeError(
-                    f"no worker of the cluster has been at work for {worker_timeout():g} s: "
-                    "they died, or paused for lack of memory (to wait longer: "
-                    'dask.config.set({"codiag.worker-timeout": "10min"}))'
+                    f"no worker of the cluster has been available for {worker_timeout():g} s: "
+                    "all died, or paused for lack of memory. To wait longer, use "
+                    'dask.config.set({"codiag.worker-timeout": "10min"})'
                 )
     finally:
         waiting.cancel()
@@ -127,7 +127,7 @@ def lost_homes(
 
 
 def _at_work(client: distributed.Client) -> bool:
-    """Whether any worker is executing a task, or is about to."""
+    """Whether any worker is executing a task, or will start one."""
     try:
         processing = client.processing()
         workers = client.scheduler_info()["workers"]

@@ -1,4 +1,4 @@
-"""Lagged covariances and cumulants of a recording, computed where its chunks are."""
+"""Lagged covariances and cumulants of a recording, computed on the workers that hold it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def lagged_covariances(
 ) -> Any:
     """Return the lagged covariances of a recording as a lazy dask array.
 
-    Equal to :func:`codiag.lagged_covariances`. Each chunk computes its products where it is, with
-    as many samples from the next chunks as the largest lag, so that products across chunk borders
-    are included.
+    Equal to :func:`codiag.lagged_covariances`. The products of a chunk are computed on its worker,
+    which receives as many samples of the next chunks as the largest lag, so that products across
+    chunk borders are included.
 
     Parameters
     ----------
@@ -108,14 +108,14 @@ def _lagged_sums(blocks: list[Any], length: int, own: int, lags: list[int]) -> F
         return out
 
     def difference(piece: Floats) -> Floats:
-        # Without the products that begin in the samples of the next chunks.
+        # Subtract the products that begin in the samples of the next chunks.
         return sums(piece) - sums(piece[:, own:])
 
     return of_span(blocks, (0, length), difference)[None]
 
 
 def whitener(signals: Any, n_components: float | None = None, *, center: bool = True) -> Floats:
-    """Return the W for which the covariance of ``W @ signals`` is the identity.
+    """Return a matrix W such that the covariance of ``W @ signals`` is the identity.
 
     The covariance is computed immediately, in one pass over the recording.
 
@@ -150,7 +150,7 @@ def whitener(signals: Any, n_components: float | None = None, *, center: bool = 
     covariance, mean = dask.compute(covariance, mean)
     if center:
         covariance = covariance - mean @ mean.T
-    # The whitener of a short recording with this covariance.
+    # Compute the whitener from a short recording that has this covariance.
     if not np.isfinite(covariance).all():
         raise ValueError("signals have entries that are not finite numbers")
     values, vectors = np.linalg.eigh(covariance)
@@ -164,8 +164,8 @@ def cumulants(
     """Return the cumulants of a whitened recording as a dask array, and its whitener.
 
     Equal to :func:`codiag.cumulants`, the matrices of JADE. The whitener is computed immediately,
-    in one pass over the recording; the cumulants are lazy. Each chunk computes its fourth moments
-    where it is.
+    in one pass over the recording; the cumulants are lazy. Fourth moments are computed on the
+    workers that hold the chunks.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class Parts:
         return list(self.client.compute(made))
 
     def _of_futures(self, futures: list[Any], weights: Any, options: dict[str, Any]) -> list[Any]:
-        looks = gather(self.client, self.client.map(_worker.look_at, futures))
+        looks = gather(self.client, self.client.map(_worker.shape_and_kind, futures))
         shapes = [shape for shape, _ in looks]
         is_complex = any(kind for _, kind in looks)
         for k, shape in enumerate(shapes):

@@ -1,4 +1,4 @@
-"""Spectra of a recording, computed where its chunks are."""
+"""Spectra of a recording, computed on the workers that hold it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ except ImportError:
 
 # Number of sums that are added at once, so that no worker holds those of all chunks.
 _FAN_IN = 8
-# A single chunk may have fewer windows than channels, which only shrinkage allows. This amount is
-# below rounding.
-_NO_CHECK = 1e-300
+# A single chunk may have fewer windows than channels. The check for this is skipped if there is
+# shrinkage, here by an amount below rounding errors.
+_NEGLIGIBLE_SHRINKAGE = 1e-300
 
 
 def cospectra(
@@ -38,9 +38,9 @@ def cospectra(
 ) -> Any:
     """Return the cospectra of a recording as a lazy dask array.
 
-    Equal to :func:`codiag.cospectra`. Each chunk of samples is transformed where it is, with a
-    window's length of samples from the next chunks, so that windows across chunk borders are
-    included. Only sums travel.
+    Equal to :func:`codiag.cospectra`. A chunk of samples is transformed on its worker, which
+    receives as many samples of the next chunks as a window has, so that windows across chunk
+    borders are included. Apart from these samples, only sums are transferred.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ def cross_spectra(
 ) -> Any:
     """Return the cross-spectra of a recording as a lazy dask array.
 
-    Equal to :func:`codiag.cross_spectra`, computed as by :func:`codiag.dask.cospectra`.
+    Equal to :func:`codiag.cross_spectra`. Only sums are transferred between workers, as by
+    :func:`codiag.dask.cospectra`.
 
     Parameters
     ----------
@@ -118,14 +119,14 @@ def _spectra(
         window_length = 1 << max(0, int(np.ceil(sfreq)) - 1).bit_length()
     check_length("window_length", window_length, samples)
     options = {"window_length": window_length, "window": window, "overlap": overlap}
-    options.update(center=center, shrinkage=_NO_CHECK, n_jobs=1)
+    options.update(center=center, shrinkage=_NEGLIGIBLE_SHRINKAGE, n_jobs=1)
     # Check the options now instead of on a worker.
     here(np.zeros((1, window_length)), pairs, sfreq, **options)
     sums = dask.delayed(_sums, pure=True)
     own = list(spans_of(signals, window_length, overlap))
     windows = sum(count for _, _, count in own)
     parts = [sums(here, *stretch, pairs, sfreq, options) for stretch in own]
-    add = dask.delayed(_added, pure=True)
+    add = dask.delayed(_total, pure=True)
     while len(parts) > 1:
         parts = [add(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
     mean = dask.delayed(np.divide, pure=True)(parts[0], windows)
@@ -145,6 +146,6 @@ def _sums(
     return count * here(joined(blocks, span), bands, sfreq, **options)
 
 
-def _added(parts: list[Numbers]) -> Numbers:
+def _total(parts: list[Numbers]) -> Numbers:
     total: Numbers = np.sum(parts, axis=0)
     return total

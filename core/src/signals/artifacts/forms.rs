@@ -65,8 +65,8 @@ pub(super) fn heartbeat(source: &[f64], sfreq: f64, moments: &Moments) -> (f64, 
     (
         regularity * fraction(kurtosis, P.full_beat_kurtosis),
         format!(
-            "sharp peaks {:.0} times a minute: its energy repeats itself after {period:.2} s \
-             (its autocorrelation rises by {regularity:.2}), kurtosis {kurtosis:.1}",
+            "sharp peaks {:.0} times a minute: the autocorrelation of its energy rises by \
+             {regularity:.2} to a peak at {period:.2} s; kurtosis {kurtosis:.1}",
             60.0 / period,
         ),
     )
@@ -169,8 +169,8 @@ pub(super) fn line_noise(spectrum: &Spectrum) -> (f64, String) {
     (
         power * fraction(prominence, P.full_line_prominence),
         format!(
-            "{:.0} % of its power lies at {line} Hz and its multiples, where the spectrum stands {} \
-             times above that around it",
+            "{:.0} % of its power lies at {line} Hz and its multiples, where the spectrum is {} times \
+             that of the neighboring frequencies",
             100.0 * power,
             if prominence < 1e4 {
                 format!("{prominence:.0}")
