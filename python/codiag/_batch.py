@@ -255,8 +255,10 @@ def bootstrap(
     random_state : int, numpy Generator or None
         Seed of the draws (default 0); None draws differently in each call. Resamples of a recording
         do not depend on it.
-    criterion, method, init, orthogonal, n_components, shrinkage, symmetrize, tol, max_iter
+    criterion, method, init, orthogonal, n_components, shrinkage, symmetrize, max_iter
         Options of the solves, as in :func:`codiag.diagonalize`.
+    tol : float
+        Gradient norm at which a solve has converged (default 1e-6).
     fit : mapping, optional
         Further arguments of the ``fit`` of a model of a recording: y, picks, bad_spans.
     n_jobs : int or None

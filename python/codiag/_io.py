@@ -356,7 +356,7 @@ def _info(stored: NDArray[np.uint8], name: str) -> Any:
     except ImportError:
         raise ImportError(
             f"{name} was fitted on an object of MNE, which is needed to read its channels: "
-            "pip install 'codiag[mne]'"
+            "pip install mne"
         ) from None
 
     with tempfile.TemporaryDirectory() as folder:

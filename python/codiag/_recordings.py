@@ -130,7 +130,7 @@ def _convert(
     try:
         import mne
     except ImportError:
-        raise ValueError("this format needs MNE: pip install 'codiag[mne]'") from None
+        raise ValueError("this format needs MNE: pip install mne") from None
     try:
         raw = mne.io.read_raw(path, preload=False, verbose="error")
     except Exception as problem:  # readers of broken files raise anything

@@ -43,7 +43,9 @@ class SourceSeparation(IterativeSeparation, _Fitted):
         Number of segments of equal length, an alternative to `segment_length`.
     segment_length : int or str, optional
         Length of a segment in samples, or as a time such as ``"0.25s"``. By default a quarter of a
-        second, or two samples per component if that is longer. Epochs are segments themselves.
+        second, or two samples per component if that is longer; ten samples per component if the
+        sampling frequency is unknown; longer in long recordings, so that the matrices need at most
+        256 MB. Epochs are segments themselves.
     overlap : float, optional
         Overlap of consecutive segments as a fraction of their length (default 0). With `bands`,
         the overlap of the windows of the spectra (default 0.5).

@@ -15,7 +15,7 @@ try:
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
     raise ImportError(
-        "the estimators of codiag need scikit-learn: pip install 'codiag[sklearn]'"
+        "the estimators of codiag need scikit-learn: pip install scikit-learn"
     ) from None
 
 if TYPE_CHECKING:

@@ -159,8 +159,8 @@ def diagonalize(
     checkpoint_every : float
         Seconds between checkpoints (default 5).
     verbose : bool
-        Whether progress is shown on standard error (default False): a live line on a terminal or in
-        a notebook, otherwise one line at the end.
+        Whether progress is shown (default False): a live line on a terminal or in a notebook,
+        otherwise one line at the end; on standard error, in a notebook below the cell.
     on_failure : {"warn", "raise", "ignore"}
         Reaction to a solve that does not converge (default "warn").
 
@@ -186,7 +186,7 @@ def diagonalize(
     Ctrl-C interrupts the solve after the current iteration, or while a file is read.
 
     A dask array or a list of futures is solved on the current ``dask.distributed`` client or, if
-    there is none, on a cluster in this process (``pip install 'codiag[dask]'``). Each worker holds
+    there is none, on a cluster in this process (needs the extra "dask"). Each worker holds
     its chunks; only sums travel. The result does not depend on the number of workers. If a worker
     dies, the others load its chunks again, and no iteration is lost. ``residuals`` and ``powers``
     are empty for sets of more than 25 million powers (n times p).
@@ -258,7 +258,7 @@ def _solver(C: Any, weights: Any, options: dict[str, Any], memory: Memory) -> _S
             from .dask import _parts
         except ImportError as missing:
             raise ImportError(
-                "a set on a cluster needs dask.distributed: pip install 'codiag[dask]'"
+                "a set on a cluster needs dask.distributed: pip install 'dask[array]' distributed"
             ) from missing
         return lambda on_record, _: _parts.solve(C, weights, options, on_record)
     return _in_memory(C, weights, options)
@@ -389,10 +389,10 @@ def amari_distance(B: ArrayInput, A: ArrayInput) -> float:
 
     Parameters
     ----------
-    B : array-like, shape (p, p)
+    B : array-like, shape (r, p)
         Estimated filters, one per row.
-    A : array-like, shape (p, p)
-        True mixing matrix.
+    A : array-like, shape (p, r)
+        True mixing matrix, with one column per filter: the product B A must be square.
 
     Returns
     -------

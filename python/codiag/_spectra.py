@@ -121,6 +121,7 @@ def cross_spectra(
     Returns
     -------
     ndarray of complex128, shape (bands, channels, channels)
+        With segments, the bands of one segment after the other along the first axis.
 
     Examples
     --------

@@ -188,7 +188,7 @@ def jade(
     eps: float = 1e-8,
     n_iter_max: int = 100,
 ) -> tuple[Floats, Floats]:
-    """Orthogonal joint diagonalization with one component per row, as ``jade`` of pyRiemann 0.13.
+    """Orthogonal joint diagonalization with one component per row.
 
     The algorithm is that of :func:`rjd`, which returns one component per column.
 

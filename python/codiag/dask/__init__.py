@@ -1,4 +1,4 @@
-"""Sets of matrices on a cluster, with Dask (needs ``pip install 'codiag[dask]'``).
+"""Sets of matrices on a cluster, with Dask (``pip install 'dask[array]' distributed``).
 
 :func:`codiag.diagonalize` accepts a dask array of shape (n, p, p), chunked along its first axis, or
 a list of futures of such arrays, and leaves the chunks on their workers. The functions of this

@@ -16,7 +16,7 @@ try:
     import dask
     import dask.array
 except ImportError:
-    raise ImportError("codiag.dask needs Dask: pip install 'codiag[dask]'") from None
+    raise ImportError("codiag.dask needs Dask: pip install 'dask[array]' distributed") from None
 
 
 def segment_covariances(

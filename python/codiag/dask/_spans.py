@@ -13,7 +13,7 @@ from .._typing import Floats
 try:
     import dask.array
 except ImportError:
-    raise ImportError("codiag.dask needs Dask: pip install 'codiag[dask]'") from None
+    raise ImportError("codiag.dask needs Dask: pip install 'dask[array]' distributed") from None
 
 
 def check_recording(signals: Any) -> tuple[int, int]:

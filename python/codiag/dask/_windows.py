@@ -17,7 +17,7 @@ try:
     import dask
     import dask.array
 except ImportError:
-    raise ImportError("codiag.dask needs Dask: pip install 'codiag[dask]'") from None
+    raise ImportError("codiag.dask needs Dask: pip install 'dask[array]' distributed") from None
 
 # Number of sums that are added at once, so that no worker holds those of all chunks.
 _FAN_IN = 8
