@@ -16,10 +16,16 @@ import codiag
 ALONE = [
     "README.md",
     "docs/choosing.md",
+    "docs/clean-recording.md",
+    "docs/coming-from.md",
+    "docs/installation.md",
     "docs/matrices.md",
     "docs/reading-a-result.md",
+    "docs/scaling.md",
     "docs/theory.md",
+    "docs/tracking.md",
     "docs/troubleshooting.md",
+    "docs/which-method.md",
 ]
 
 
@@ -156,6 +162,28 @@ def test_remove_artifacts(run, picture):
     clean, after, before = page["clean"], page["after"], page["before"]
     assert (after - clean).std() < 0.1 * clean.std() < 0.1 * (before - clean).std()
     picture("remove-artifacts.svg")
+
+
+def test_clean_recording(run, picture):
+    """The blink and the heartbeat are found and reproducible, and no epoch keeps a blink."""
+    pytest.importorskip("sklearn")
+    mne = pytest.importorskip("mne")
+    page = run("docs/clean-recording.md")
+    raw, cleaned, found, model = (page[name] for name in ("raw", "cleaned", "found", "model"))
+    assert sorted(artifacts[0].kind for artifacts in found.values()) == ["blink", "heartbeat"]
+    assert page["scores"].found.keys() == found.keys()
+    eog = raw.get_data(picks="eog")[0]
+    blink = next(k for k, artifacts in found.items() if artifacts[0].kind == "blink")
+    assert abs(np.corrcoef(model.transform(raw)[blink], eog)[0, 1]) > 0.9
+    events, epochs = page["events"], page["epochs"]
+    assert len(epochs) == np.isin(events[:, 2], [1, 2, 3, 4]).sum()
+    before = mne.Epochs(
+        raw, events, [1, 2, 3, 4], -0.1, 0.4, picks="eeg", reject={"eeg": 100e-6}, preload=True
+    )
+    assert len(before) < len(epochs)
+    assert page["average"].nave == len(epochs)
+    assert cleaned.get_data("eeg").var() < raw.get_data("eeg").var()
+    picture("clean-recording.svg")
 
 
 def test_convolutive_mixtures(run, picture):
