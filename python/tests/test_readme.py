@@ -209,6 +209,7 @@ def test_coming_from(run):
 
 def test_which_components(run, picture):
     pytest.importorskip("sklearn")
+    pytest.importorskip("mne")
     page = run("docs/which-components.md")
     stability, found = page["model"].stability_, page["found"]
     alone = found.argmax(axis=1) < 6
