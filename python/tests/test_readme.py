@@ -12,7 +12,7 @@ import pytest
 
 import codiag
 
-# Pages of several blocks, each of which runs alone. Pages of one block have tests of their own below.
+# Pages of several blocks, each of which runs alone. Pages of one block have their own tests below.
 ALONE = [
     "README.md",
     "docs/choosing.md",
