@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _mne, _validation
+from . import _core, _mne
 from ._arrays import (
     are_symmetric_matrices,
     init_choice,
