@@ -62,6 +62,13 @@ def _use_whole_ticks(ax: Axes, directions: str = "xy") -> None:
         axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
+def _dashed_line(ax: Axes, y: float) -> None:
+    """Draw a horizontal line in the color of the text, which is readable in dark styles too."""
+    from matplotlib import rcParams
+
+    ax.axhline(y, color=rcParams["text.color"], lw=1, ls="--")
+
+
 def _require_values_of_each_matrix(result: Result) -> None:
     if len(result.residuals) == 0:
         raise ValueError(
@@ -90,7 +97,7 @@ def plot_residuals(result: Result, ax: Axes | None) -> Axes:
     n, largest, median = len(residuals), int(residuals.argmax()), float(np.median(residuals))
     # A single shape: bars take seconds to draw if there are many matrices.
     ax.stairs(residuals, np.arange(n + 1) - 0.5, fill=True)
-    ax.axhline(median, color="black", lw=1, ls="--")
+    _dashed_line(ax, median)
     ax.set(
         xlabel="matrix",
         ylabel="residual",
@@ -132,7 +139,7 @@ def plot_stability(result: Result, ax: Axes | None) -> Axes:
     stability = np.asarray(result.stability)
     r, stable = len(stability), stability >= STABLE
     ax.bar(np.arange(r), stability, color=np.where(stable, "tab:blue", "tab:orange"))
-    ax.axhline(STABLE, color="black", lw=1, ls="--")
+    _dashed_line(ax, STABLE)
     ax.set(
         xlabel="component",
         ylabel="stability",
@@ -175,7 +182,7 @@ def plot_matrices(
     for ax, basis in zip(panels, bases, strict=True):
         image = ax.imshow(basis.entries, cmap="magma_r", vmin=0, vmax=largest)
         components = basis.name != "Channels" and not is_residual
-        ax.set(title=f"{basis.name}: RMS {basis.rms:.2g}")
+        ax.set(title=f"{basis.name}: RMS {basis.rms:#.3g}")
         ax.set_xlabel("component" if components else "channel")
         _use_whole_ticks(ax)
     units = {"likelihood": "RMS correlation", "least-squares": "RMS residual"}
@@ -329,11 +336,12 @@ def plot_topographies(
         )
     figures = []
     for kind in located:
-        for start in range(0, len(maps), _MAX_PER_FIGURE):
+        starts = range(0, len(maps), _MAX_PER_FIGURE)
+        for number, start in enumerate(starts, 1):
             part = maps[start : start + _MAX_PER_FIGURE]
             title = _TYPE_NAMES.get(kind, kind)
-            if len(part) < len(maps):
-                title += f", components {start + 1} to {start + len(part)} of {len(maps)}"
+            if len(starts) > 1:
+                title += f", figure {number} of {len(starts)}"
             figures.append(_figure(part, info, kind, columns, title, topomap))
     if show:
         plt.show()
@@ -367,6 +375,7 @@ def _figure(
     options = {"sphere": _mne.head(info, kind), **topomap}
     for ax, one in zip(axes.flat, maps, strict=False):
         mne.viz.plot_topomap(one.pattern[numbers], places, axes=ax, show=False, **options)
-        ax.set_title(one.title, fontsize="medium", color=_FLAGGED if one.is_flagged else None)
+        color = {"color": _FLAGGED} if one.is_flagged else {}
+        ax.set_title(one.title, fontsize="medium", **color)
     fig.suptitle(title)
     return fig
