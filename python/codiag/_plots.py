@@ -24,6 +24,8 @@ _MIN_MATRICES = 4
 _MAX_MATRICES = 4096
 # Number of matrix entries that are transformed at once.
 _CHUNK_ENTRIES = 1 << 21
+# Largest number of bars of a plot of residuals, that of the report.
+_MAX_BARS = 500
 # Residuals below this value look small in a plot.
 _SMALL_RESIDUAL = 1e-3
 # Largest number of topographies in a figure, as in MNE.
@@ -90,18 +92,19 @@ def plot_history(result: Result, ax: Axes | None) -> Axes:
 
 
 def plot_residuals(result: Result, ax: Axes | None) -> Axes:
-    """Plot one bar per matrix."""
+    """Plot one bar per matrix, or per few successive matrices."""
     _require_values_of_each_matrix(result)
     ax = _axes(ax, figsize=(8, 3.2))
     residuals = np.asarray(result.residuals)
     n, largest, median = len(residuals), int(residuals.argmax()), float(np.median(residuals))
-    # A single shape: bars take seconds to draw if there are many matrices.
-    ax.stairs(residuals, np.arange(n + 1) - 0.5, fill=True)
+    first = np.arange(0, n, -(-n // _MAX_BARS))
+    heights = np.maximum.reduceat(residuals, first)
+    ax.stairs(heights, np.append(first, n) - 0.5, fill=True)
     _dashed_line(ax, median)
     ax.set(
         xlabel="matrix",
         ylabel="residual",
-        title=f"largest: matrix {largest} ({residuals[largest]:.2g}); median {median:.2g} (dashed)",
+        title=f"largest: matrix {largest} ({residuals[largest]:.2g})\nmedian {median:.2g} (dashed)",
         xlim=(-0.5, n - 0.5),
         ylim=(0, 1.05 * max(float(residuals.max()), _SMALL_RESIDUAL)),
     )
@@ -112,16 +115,17 @@ def plot_residuals(result: Result, ax: Axes | None) -> Axes:
 def plot_powers(result: Result, ax: Axes | None) -> Axes:
     """Plot a heat map of components x matrices."""
     _require_values_of_each_matrix(result)
-    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.colors import LogNorm, SymLogNorm
 
     powers = np.asarray(result.powers).T
     ax = _axes(ax, figsize=(8, min(8.0, 1.8 + 0.1 * len(powers))))
     positive = bool((powers > 0).all())
     largest = float(abs(powers).max()) or 1.0
-    norm = LogNorm() if positive else Normalize(-largest, largest)
+    linear = max(float(np.median(abs(powers))), 1e-3 * largest)
+    norm = LogNorm() if positive else SymLogNorm(linear, vmin=-largest, vmax=largest)
     image = ax.imshow(powers, norm=norm, cmap="viridis" if positive else "RdBu_r", aspect="auto")
     ax.set(xlabel="matrix", ylabel="component", title="power of each component in each matrix")
-    ax.figure.colorbar(image, ax=ax, label="power (log scale)" if positive else "power")
+    ax.figure.colorbar(image, ax=ax, label="power (log scale)")
     _use_whole_ticks(ax)
     return ax
 

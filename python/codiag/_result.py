@@ -391,7 +391,8 @@ class Result:
     def plot_residuals(self, ax: Axes | None = None) -> Axes:
         """Plot the contribution of each matrix to the loss (needs matplotlib).
 
-        High bars are matrices that do not fit to the others. A dashed line shows the median.
+        High bars are matrices that do not fit. A dashed line shows the median. If there are more
+        than 500 matrices, each bar is the maximum over several successive matrices.
 
         Parameters
         ----------
@@ -408,8 +409,8 @@ class Result:
         """Plot the power of each component in each matrix as a heat map (needs matplotlib).
 
         Rows are components and columns are matrices. Components whose rows are proportional cannot
-        be separated (:attr:`identifiability`). Colors have a logarithmic scale if all powers are
-        positive, and a linear scale with white at zero otherwise.
+        be separated (:attr:`identifiability`). Colors have a logarithmic scale. If not all powers
+        are positive, the scale is symmetric, with white at zero and linear for small powers.
 
         Parameters
         ----------

@@ -62,16 +62,27 @@ def test_residuals(result):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(result.residuals))
 
 
+def test_outliers_of_many_matrices_are_visible(result):
+    residuals = np.full(5000, 0.1)
+    residuals[1234] = 0.9
+    ax = codiag.Result(replace(result._stored(), residuals=residuals)).plot_residuals()
+    bars = ax.patches[0].get_data()
+    assert len(bars.values) <= 500 and bars.edges[[0, -1]].tolist() == [-0.5, 4999.5]
+    highest = bars.values.argmax()
+    assert bars.values[highest] == 0.9
+    assert bars.edges[highest] < 1234 < bars.edges[highest + 1]
+
+
 def test_powers(result):
     ax = result.plot_powers()
     np.testing.assert_array_equal(entries(ax), result.powers.T)
     assert ax.images[0].norm.__class__.__name__ == "LogNorm"
 
 
-def test_powers_that_are_not_positive_have_a_linear_scale(result):
+def test_powers_that_are_not_positive_have_a_symmetric_scale(result):
     powers = result.powers * np.resize([1, -0.5], result.powers.shape)
     norm = codiag.Result(replace(result._stored(), powers=powers)).plot_powers().images[0].norm
-    assert norm.__class__.__name__ == "Normalize" and norm.vmin == -norm.vmax
+    assert norm.__class__.__name__ == "SymLogNorm" and norm.vmin == -norm.vmax
     assert norm.vmax == abs(powers).max()
 
 
