@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _mne
+from . import _core, _mne, _plots
 from ._arrays import (
     are_symmetric_matrices,
     init_choice,
@@ -281,12 +281,13 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or list of Figure
+            A list if there are several figures.
         """
         check_is_fitted(self)
         info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
-        patterns = {f"CSP{k}": pattern for k, pattern in enumerate(self.patterns_)}
-        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+        maps = [_plots.Topography(f"CSP{k}", row) for k, row in enumerate(self.patterns_)]
+        return _plots.plot_topographies(maps, info, ch_type, columns, show, topomap)
 
     def _read(self, X: Any, *, fit: bool) -> Floats:
         """Return epochs or covariances; with `fit` set the channels, otherwise check them."""

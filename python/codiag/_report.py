@@ -142,7 +142,10 @@ def _separation_fields(model: Any, sfreq: float | None) -> dict[str, Any]:
         "explained_variance_ratio_total": float(model.explained_variance_ratio_total_),
         "nonstationarity": getattr(model, "nonstationarity_", None),
         "kurtosis": getattr(model, "kurtosis_", None),
-        "least_separable": [least and tuple(least) for least in model.least_separable_],
+        "least_separable": [
+            None if least is None else (least.partner, least.margin)
+            for least in model.least_separable_
+        ],
         "segments": model.segments_,
         "lags": lags,
         "bands": band_list(getattr(model, "bands", None), sfreq),
