@@ -154,8 +154,8 @@ def _separation_fields(model: Any, sfreq: float | None) -> dict[str, Any]:
 
 
 def _seconds(result: Result) -> float | None:
-    seconds = result.history.get("seconds", ())
-    return float(seconds[-1]) if len(seconds) else None
+    seconds = result.history.get("seconds")
+    return None if seconds is None or len(seconds) == 0 else float(seconds[-1])
 
 
 def _setting(value: Any) -> str:
