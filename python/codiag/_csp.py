@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _mne, _validation
+from . import _core, _mne, _plots
 from ._arrays import (
     are_symmetric_matrices,
     init_choice,
@@ -225,11 +225,10 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
                 "shrinkage": self.shrinkage,
                 "n_jobs": usable_n_jobs(self.n_jobs),
             }
-            with _validation.axes_explained(data):
-                if np.all(own == own[0]):
-                    return _core.epoch_covariances(data, numbers.tolist(), options)[0]
-                # Epochs of different weights have covariances of their own.
-                covariances = _core.epoch_covariances(data, None, options)[0]
+            if np.all(own == own[0]):
+                return _core.epoch_covariances(data, numbers.tolist(), options)[0]
+            # Epochs of different weights have covariances of their own.
+            covariances = _core.epoch_covariances(data, None, options)[0]
         weights = np.zeros((len(class_weights), len(data)))
         weights[numbers, np.arange(len(data))] = own / class_weights[numbers]
         means: Floats = np.tensordot(weights, covariances, axes=1)
@@ -282,12 +281,13 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or list of Figure
+            A list if there are several figures.
         """
         check_is_fitted(self)
         info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
-        patterns = {f"CSP{k}": pattern for k, pattern in enumerate(self.patterns_)}
-        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap)
+        maps = [_plots.Topography(f"CSP{k}", row) for k, row in enumerate(self.patterns_)]
+        return _plots.plot_topographies(maps, info, ch_type, columns, show, topomap)
 
     def _read(self, X: Any, *, fit: bool) -> Floats:
         """Return epochs or covariances; with `fit` set the channels, otherwise check them."""

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _artifacts, _mne, _to_mne
+from . import _artifacts, _mne, _plots, _to_mne
 from ._artifacts import Artifact, ArtifactScores
 from ._keywords import suggests_keywords
 from ._result import STABLE
 from ._typing import Floats, References
 from ._validation import check_sfreq
-
-# Largest number of topographies that are plotted by default.
-_MAX_PLOTTED = 20
 
 
 def source_numbers(chosen: Iterable[int | str], names: list[str]) -> list[int]:
@@ -227,21 +224,28 @@ class Inspection:
         *,
         info: Any = None,
         ch_type: str | None = None,
+        artifacts: Mapping[int, Iterable[Artifact]] | None = None,
         columns: int = 5,
         show: bool = True,
         **topomap: Any,
     ) -> Any:
         """Plot patterns as topographies, by MNE's function.
 
+        A figure has at most 20 topographies and shows one type of channels. The title of a source
+        contains its stability, if it was estimated, with a ? if it is below 0.9.
+
         Parameters
         ----------
-        components : iterable of int, optional
-            Sources, by number or name (default: the first twenty).
+        components : iterable of int or str, optional
+            Sources, by number or name (default: all).
         info : mne.Info, optional
             Channels with their positions, for a model that was fitted on an array.
         ch_type : str, optional
-            Type of the channels to plot: "mag", "grad" or "eeg" (default: the first of "mag",
-            "eeg" and "grad" that there is).
+            Type of the channels to plot: "mag", "grad" or "eeg" (default: figures of each type
+            that the recording has).
+        artifacts : dict of int to list of Artifact, optional
+            Artifacts that :meth:`find_artifacts` returns: the titles of flagged sources are red and
+            name the kinds of artifact (default: no source is marked).
         columns : int
             Number of topographies per row (default 5).
         show : bool
@@ -251,19 +255,34 @@ class Inspection:
 
         Returns
         -------
-        matplotlib Figure
+        matplotlib Figure or list of Figure
+            A list if there are several figures.
         """
         self._require_fit()
-        count = len(self.components_)
-        chosen = range(min(_MAX_PLOTTED, count)) if components is None else components
+        chosen = range(len(self.components_)) if components is None else components
         info = _mne.info_to_plot(info, getattr(self, "info_", None), self.n_features_in_)
         numbers = self._numbers(chosen)
-        names = self._source_names()
-        patterns = {self._title(names[k], k): self.mixing_[:, k] for k in numbers}
-        title = None
-        if components is None and count > _MAX_PLOTTED:
-            title = f"the first {_MAX_PLOTTED} of {count} components"
-        return _mne.plot_patterns(patterns, info, ch_type, columns, show, topomap, title)
+        names, kinds = self._source_names(), self._kinds(artifacts)
+        maps = []
+        for k in numbers:
+            title = self._title(names[k], k)
+            if k in kinds:
+                title += f"\n{', '.join(kinds[k])}"
+            maps.append(_plots.Topography(title, self.mixing_[:, k], is_flagged=k in kinds))
+        return _plots.plot_topographies(maps, info, ch_type, columns, show, topomap)
+
+    def _kinds(self, artifacts: Mapping[int, Iterable[Artifact]] | None) -> dict[int, list[str]]:
+        """Return the kinds of artifact that each flagged source resembles."""
+        if artifacts is None:
+            return {}
+        if not isinstance(artifacts, Mapping):
+            raise TypeError(
+                "artifacts must be the dictionary that find_artifacts returns, "
+                f"got {type(artifacts).__name__}"
+            )
+        numbers = self._numbers(artifacts)
+        found = zip(numbers, artifacts.values(), strict=True)
+        return {k: list(dict.fromkeys(one.kind for one in kinds)) for k, kinds in found}
 
     def _title(self, name: str, k: int) -> str:
         """Return the name of a source with its stability, and a ? if it is not stable."""

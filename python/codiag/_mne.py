@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,50 +209,3 @@ def info_to_plot(given: Any, fitted: Any, channels: int) -> Any:
             "channels"
         )
     return info
-
-
-def type_to_map(types: list[str]) -> str:
-    """Return the type of channels whose topographies are most readable."""
-    return next((kind for kind in ("mag", "eeg", "grad") if kind in types), types[0])
-
-
-def plot_patterns(
-    patterns: Mapping[str, Floats],
-    info: Any,
-    ch_type: str | None,
-    columns: int,
-    show: bool,
-    topomap: dict[str, Any],
-    title: str | None = None,
-) -> Any:
-    """Return a figure with one topography per pattern."""
-    import matplotlib.pyplot as plt
-    import mne
-
-    types = [mne.channel_type(info, k) for k in range(len(info["ch_names"]))]
-    ch_type = type_to_map(types) if ch_type is None else ch_type
-    numbers = [k for k, kind in enumerate(types) if kind == ch_type]
-    if not numbers:
-        raise ValueError(f"there are no channels of type {ch_type!r}, only {sorted(set(types))}")
-    places = mne.pick_info(info, numbers)
-    if not any(np.isfinite(c["loc"][:3]).all() and c["loc"][:3].any() for c in places["chs"]):
-        raise ValueError(
-            "the channels have no positions: call raw.set_montage(...) before fit, or pass info= "
-            "with positions"
-        )
-    topomap = {"sphere": head(info, ch_type), **topomap}
-    rows = -(-len(patterns) // columns)
-    size = (1.6 * min(columns, len(patterns)), 1.8 * rows)
-    fig, axes = plt.subplots(
-        rows, min(columns, len(patterns)), figsize=size, squeeze=False, layout="constrained"
-    )
-    for ax in axes.flat:
-        ax.set_axis_off()
-    for ax, (name, pattern) in zip(axes.flat, patterns.items(), strict=False):
-        mne.viz.plot_topomap(pattern[numbers], places, axes=ax, show=False, **topomap)
-        ax.set_title(name)
-    if title is not None:
-        fig.suptitle(title)
-    if show:
-        plt.show()
-    return fig

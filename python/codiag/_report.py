@@ -142,7 +142,10 @@ def _separation_fields(model: Any, sfreq: float | None) -> dict[str, Any]:
         "explained_variance_ratio_total": float(model.explained_variance_ratio_total_),
         "nonstationarity": getattr(model, "nonstationarity_", None),
         "kurtosis": getattr(model, "kurtosis_", None),
-        "least_separable": [least and tuple(least) for least in model.least_separable_],
+        "least_separable": [
+            None if least is None else (least.partner, least.margin)
+            for least in model.least_separable_
+        ],
         "segments": model.segments_,
         "lags": lags,
         "bands": band_list(getattr(model, "bands", None), sfreq),
@@ -151,8 +154,8 @@ def _separation_fields(model: Any, sfreq: float | None) -> dict[str, Any]:
 
 
 def _seconds(result: Result) -> float | None:
-    seconds = result.history.get("seconds", ())
-    return float(seconds[-1]) if len(seconds) else None
+    seconds = result.history.get("seconds")
+    return None if seconds is None or len(seconds) == 0 else float(seconds[-1])
 
 
 def _setting(value: Any) -> str:

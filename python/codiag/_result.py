@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _plots
 from ._arrays import from_dlpack, number_array
 from ._files import write_atomically
 from ._html import result_html
@@ -330,19 +332,113 @@ class Result:
         matplotlib Axes
             Axes of the gradient norm; the loss has the axis on the right.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as missing:
-            raise ImportError("plots need matplotlib: pip install 'codiag[plot]'") from missing
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
-        iterations = self.history["iteration"]
-        ax.semilogy(iterations, np.maximum(self.history["gradient_norm"], 1e-300), "o-", ms=3)
-        ax.set(xlabel="iteration", ylabel="gradient norm", title=self.status)
-        right = ax.twinx()
-        right.plot(iterations, self.history["loss"], "--", color="tab:orange")
-        right.set_ylabel("loss", color="tab:orange")
-        return ax
+        return _plots.plot_history(self, ax)
+
+    def plot_matrices(
+        self,
+        C: ArrayInput,
+        *,
+        sample_weight: ArrayInput | None = None,
+        shrinkage: float = 0.0,
+        axes: Sequence[Axes] | None = None,
+    ) -> NDArray[Any]:
+        """Plot how far the matrices are from diagonal, for the channels, PCA and B.
+
+        Three heat maps on one scale show the root mean square (RMS) of each entry over the
+        matrices; the title of a map has the RMS of all entries. The entries depend on the
+        criterion:
+
+        - "likelihood": correlations ``D[a, b] / sqrt(D[a, a] * D[b, b])`` off the diagonal of
+          ``D = M @ C[i] @ M.conj().T``;
+        - "frobenius": entries of D off the diagonal, relative to the RMS of the eigenvalues of the
+          matrices;
+        - "least-squares": all entries of the residual ``C[i] - A @ diag(powers[i]) @ A.conj().T``,
+          relative to the RMS of the eigenvalues.
+
+        M is the identity for the channels, B for the result, and the eigenvectors of the mean of
+        the matrices for PCA (principal component analysis). For least squares, A is the identity,
+        the eigenvectors, or A of the result. In each case, zero everywhere means an exact solution.
+        If the rank was reduced, the maps are those of the part of the matrices that is in the span
+        of A. The report of :meth:`report` has the same maps.
+
+        Of more than 4096 matrices, or of many large ones, evenly spaced ones are used.
+
+        Parameters
+        ----------
+        C : array-like, shape (n, p, p)
+            Matrices that were diagonalized, or for "likelihood" and "frobenius" others.
+        sample_weight : array-like, shape (n,), optional
+            Weight of each matrix in the solve (default: equal weights).
+        shrinkage : float
+            Shrinkage of the matrices in the solve (default 0).
+        axes : sequence of three matplotlib Axes, optional
+            Axes to draw on (default: those of a new figure).
+
+        Returns
+        -------
+        ndarray of matplotlib Axes, shape (3,)
+            Axes of the maps of the channels, of PCA and of B.
+
+        Examples
+        --------
+        >>> import codiag
+        >>> C, _ = codiag.datasets.synthetic(50, 10)
+        >>> axes = codiag.diagonalize(C).plot_matrices(C)
+        >>> axes[0].figure.savefig("matrices.png")  # doctest: +SKIP
+        """
+        return _plots.plot_matrices(self, C, sample_weight, shrinkage, axes)
+
+    def plot_residuals(self, ax: Axes | None = None) -> Axes:
+        """Plot the contribution of each matrix to the loss (needs matplotlib).
+
+        High bars are matrices that do not fit. A dashed line shows the median. If there are more
+        than 500 matrices, each bar is the maximum over several successive matrices.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on (default: those of a new figure).
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _plots.plot_residuals(self, ax)
+
+    def plot_powers(self, ax: Axes | None = None) -> Axes:
+        """Plot the power of each component in each matrix as a heat map (needs matplotlib).
+
+        Rows are components and columns are matrices. Components whose rows are proportional cannot
+        be separated (:attr:`identifiability`). Colors have a logarithmic scale. If not all powers
+        are positive, the scale is symmetric, with white at zero and linear for small powers.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on (default: those of a new figure).
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _plots.plot_powers(self, ax)
+
+    def plot_stability(self, ax: Axes | None = None) -> Axes:
+        """Plot the stability of each component (needs matplotlib).
+
+        Components below 0.9, the dashed line, may not be reproducible; their bars are orange.
+        Raises ValueError if the stability was not estimated (`n_resamples`).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on (default: those of a new figure).
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _plots.plot_stability(self, ax)
 
     def report(
         self,

@@ -178,19 +178,21 @@ pub fn result_report(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<String> {
     match c {
-        Some(Matrices::Complex(c)) => result_page(py, StoredResult::new(result)?, Some(c), options),
-        Some(Matrices::Real(c)) => result_page(py, StoredResult::new(result)?, Some(c), options),
-        None if Fields(result).get::<bool>("complex")? => {
-            result_page::<codiag::c64>(py, StoredResult::new(result)?, None, options)
+        Some(Matrices::Complex(c)) => {
+            result_page(py, &StoredResult::new(result)?, Some(&c), options)
         }
-        None => result_page::<f64>(py, StoredResult::new(result)?, None, options),
+        Some(Matrices::Real(c)) => result_page(py, &StoredResult::new(result)?, Some(&c), options),
+        None if Fields(result).get::<bool>("complex")? => {
+            result_page::<codiag::c64>(py, &StoredResult::new(result)?, None, options)
+        }
+        None => result_page::<f64>(py, &StoredResult::new(result)?, None, options),
     }
 }
 
 fn result_page<T: Scalar + Element>(
     py: Python<'_>,
-    stored: StoredResult<T>,
-    c: Option<PyReadonlyArray3<'_, T>>,
+    stored: &StoredResult<T>,
+    c: Option<&PyReadonlyArray3<'_, T>>,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<String> {
     let fields = Fields(options);
@@ -210,7 +212,7 @@ fn result_page<T: Scalar + Element>(
         } else {
             Rank::Full
         });
-    let data = match &c {
+    let data = match c {
         Some(c) => {
             if c.shape()[1] != size {
                 return Err(PyValueError::new_err(format!(

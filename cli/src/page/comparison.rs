@@ -78,10 +78,8 @@ impl Comparison {
         ];
         let mut sums = Sums::new(set, used);
         let squares = [
-            sums.mean(measure, |_, c| {
-                transformed(measure, c, &identity, &channels)
-            }),
-            sums.mean(measure, |_, c| transformed(measure, c, &pca, &channels)),
+            sums.mean(measure, |_, c| transformed(measure, c, &identity, channels)),
+            sums.mean(measure, |_, c| transformed(measure, c, &pca, channels)),
             sums.mean(measure, |i, c| match measure {
                 Measure::Residual => residual(&channels(c), result.a, result.powers.row(i)),
                 _ => congruence(result.b, &channels(c)),

@@ -92,13 +92,13 @@ pub fn render<T: Scalar>(page: &Page<'_, T>) -> String {
 
 /// Channels, PCA and B, if the matrices are in memory.
 fn comparison<T>(page: &Page<'_, T>) -> Markup {
-    match page.comparison {
-        Some(comparison) => comparison.markup(),
-        None => html! {
-            p {
-                "Not available: comparing B with the channels and with PCA requires all matrices in memory."
-            }
-        },
+    if let Some(comparison) = page.comparison {
+        return comparison.markup();
+    }
+    html! {
+        p {
+            "Not available: comparing B with the channels and with PCA requires all matrices in memory."
+        }
     }
 }
 
