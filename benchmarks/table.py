@@ -81,9 +81,10 @@ def cell(columns, ours, seeds):
         count = unconverged[0]
         return f"not converged after {count} iterations ({time}), > {least}{note}"
     some = f", {len(unconverged)} not converged" if unconverged else ""
-    loss = f"loss {statistics.median(columns['losses']):.3g}"
     time = duration(statistics.median(columns["seconds"]))
-    return f"{time}, {spread(ratios(columns, ours), times)}{note}{some}; {loss}"
+    # The median loss of fewer sets is not comparable with that of all.
+    loss = "" if note else f"; loss {statistics.median(columns['losses']):.3g}"
+    return f"{time}, {spread(ratios(columns, ours), times)}{note}{some}{loss}"
 
 
 def rounded_to_zero(losses):
@@ -137,6 +138,17 @@ def clean(solvers):
     }
 
 
+def measured(results, n, p):
+    """Return the row of sets of noise 0.1 of this size, or None.
+
+    Some sizes are also experiments and were measured twice: that of the experiment is returned, so
+    that all tables have the same number for one size.
+    """
+    experiments = [row for name, row in results["experiments"].items() if "noise 0.1" in name]
+    rows = [row for row in [*experiments, *results["grid"]] if (row["n"], row["p"]) == (n, p)]
+    return rows[0] if rows else None
+
+
 def grid_of_ratios(results):
     """Return the grid of the slowdown of qndiag relative to codiag."""
     sizes = sorted({row["p"] for row in results["grid"]})
@@ -150,8 +162,8 @@ def grid_of_ratios(results):
     for n in sorted({row["n"] for row in results["grid"]}):
         cells = []
         for p in sizes:
-            found = [row for row in results["grid"] if (row["n"], row["p"]) == (n, p)]
-            cells.append(ratio_cell(found[0], results["seeds"]) if found else "–")
+            row = measured(results, n, p)
+            cells.append("–" if row is None else ratio_cell(row, results["seeds"]))
         if any(text != "–" for text in cells):
             lines.append(f"| n = {n} | {' | '.join(cells)} |")
     return lines
@@ -193,18 +205,18 @@ def performance(results):
     for n in sorted({row["n"] for row in results["grid"]}):
         cells = []
         for p in sizes:
-            found = [row for row in results["grid"] if (row["n"], row["p"]) == (n, p)]
-            if not found:
+            row = measured(results, n, p)
+            if row is None:
                 cells.append("–")
                 continue
-            seconds = found[0]["solvers"][OURS]["seconds"]
-            percent = 100 * peak_fraction(found[0], OURS)
+            seconds = row["solvers"][OURS]["seconds"]
+            percent = 100 * peak_fraction(row, OURS)
             cells.append(f"{duration(statistics.median(seconds))}, {percent:.0f} %")
         lines.append(f"| n = {n} | {' | '.join(cells)} |")
     experiments = results["experiments"]
     parts = []
     for name, row in experiments.items():
-        if OURS in row["solvers"]:
+        if OURS in row["solvers"] and "noise 0.1" not in name:
             parts.append(f"{name} {100 * peak_fraction(row, OURS):.0f} %")
     two = [
         f"{spread(ratios(row['solvers'][OURS], row['solvers'][TWO_THREADS]), times)} on {name}"
@@ -216,7 +228,7 @@ def performance(results):
     memory, memory_quasi = (scaling["memory"][s] for s in (OURS, "codiag quasi-newton"))
     lines += [
         "",
-        f"The experiments: {', '.join(parts)}. Speedup of two threads: {'; '.join(two)}.",
+        f"Other experiments: {', '.join(parts)}. Speedup of two threads: {'; '.join(two)}.",
         f"From n = 1,000 to 100,000 at p = 20, the time per iteration grows as n^{newton:.2f} for",
         f"Newton's method and as n^{quasi:.2f} for the quasi-Newton method. At n = 20,000, p = 40,",
         f"the memory in addition to the input is {memory:.2f} times the input for Newton's method",
