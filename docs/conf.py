@@ -26,8 +26,10 @@ extensions = [
     "sphinx_copybutton",
     "mathml",
     "repository",
+    "program",
+    "public_names",
 ]
-exclude_patterns = ["requirements.txt", "gallery/*/images"]
+exclude_patterns = ["requirements.txt", "gallery/*/images", "site/generated/reproduction"]
 templates_path = ["site/_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 suppress_warnings = [
@@ -45,21 +47,10 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-# A recording of the tests; one example uses it if it is available.
-RECORDING = HERE.parent.parent / "shared" / "data" / "meg_sample_24s_raw.fif"
-
-
-def arguments(gallery, script_vars):
-    """Return the command line arguments of an example."""
-    return [str(RECORDING)] if script_vars["src_file"].endswith("_meg.py") else []
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"__init__\.py" if RECORDING.exists() else r"_meg\.py",
-    "reset_argv": arguments,
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -80,7 +71,7 @@ html_copy_source = False
 html_theme_options = {
     "github_url": repository_url,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "show_prev_next": False,
     "navigation_with_keys": False,
@@ -88,6 +79,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
-html_sidebars = {"index": [], "site/changelog": []}
+html_sidebars = {
+    page: []
+    for page in ("index", "troubleshooting", "benchmarks", "site/get-started", "site/tutorials")
+}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
