@@ -2,9 +2,9 @@
 Reproducible sources of an MEG recording
 ========================================
 
-Sources are matched with those found with 20 % fewer and 20 % more segments and with another starting
-point, as in a repeated analysis. The stability that ``n_resamples=20`` estimates by bootstrap, without
-these solves, predicts which of them are reproduced.
+Sources are matched with those found with 20 % fewer and 20 % more segments and with another
+starting point, as in a repeated analysis. The stability that ``n_resamples=20`` estimates by
+bootstrap, without these solves, predicts which of them are reproduced.
 
 The recording is 24 s of MNE-Python's sample recording, which comes with codiag. Any other recording
 with magnetometers can be given: ``python examples/stability_meg.py [RECORDING]``.

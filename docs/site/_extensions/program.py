@@ -14,8 +14,16 @@ from sphinx.errors import ExtensionError
 import codiag
 
 # Headings of the help; what follows the colon begins a paragraph.
-HEADING = re.compile(r"(Examples?|Files written to \w+|Fields of [^:]+|Exit codes|File formats):(.*)")
+HEADING = re.compile(
+    r"(Examples?|Files written to \w+|Fields of [^:]+|Exit codes|File formats):(.*)"
+)
 ANCHORS = {"Example": "examples", "Files written to DIR": "files", "Exit codes": "exit-codes"}
+# Options of all commands, which the section about the program describes.
+COMMON = ("-q, --quiet", "-h, --help", "-V, --version")
+# Code in a sentence: quoted text, options, file names and names with underscores.
+CODE = re.compile(
+    r"(`[^`]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*|\b\w+\.(?:json|npy|csv|html|svg)\b|\b\w+_\w+\b)"
+)
 # An indented entry: a name, two spaces, and a description, which may be missing.
 ENTRY = re.compile(r"(?P<indent> +)(?P<name>\S+(?: \S+)*)(?:  +(?P<text>.*))?")
 
@@ -31,8 +39,7 @@ def run(*arguments):
 
 def escaped(text):
     """Return text with the characters escaped that have a meaning in reStructuredText."""
-    parts = re.split(r"(`[^`]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*)", text)
-    # Every second part is code.
+    parts = CODE.split(text)  # every second part is code
     return "".join(
         f"``{part.strip('`')}``\\ " if k % 2 else re.sub(r"([\\*`_|<])", r"\\\1", part)
         for k, part in enumerate(parts)
@@ -46,7 +53,7 @@ def entries(lines):
     for line in lines:
         matched = ENTRY.fullmatch(line)
         depth = len(matched["indent"])
-        if found and (depth > first + 4 or found[-1][0].endswith(",") and not found[-1][1]):
+        if found and (depth > first + 4 or (found[-1][0].endswith(",") and not found[-1][1])):
             if depth > first + 4:
                 found[-1][1] = f"{found[-1][1]} {line.strip()}".strip()
             else:
@@ -73,13 +80,36 @@ def names(text):
     """Return names of files or fields as code, with remarks in parentheses as text."""
     if not re.fullmatch(r"[\w.,() ;]+", text):
         return escaped(text)
-    parts = re.split(r"(\([^)]*\)|, | and )", text)
+    parts = re.split(r"( \([^)]*\)|, | and )", text)
     return "".join(f"``{p}``" if re.fullmatch(r"[\w.]+", p) else escaped(p) for p in parts)
+
+
+def described(text):
+    """Return the lines of the description of an option, with its default and its values."""
+    sentences = []
+    for name, label in (("default", "Default"), ("possible values", "Values")):
+        matched = re.search(rf" ?\[{name}: ([^\]]+)\]", text)
+        if matched:
+            text = text.replace(matched[0], "")
+            sentences.append(f"{label}: " + ", ".join(f"``{v}``" for v in matched[1].split(", ")))
+    return [f"   {escaped(text)}", "", *([f"   {'. '.join(sentences)}.", ""] if sentences else [])]
 
 
 def indented(lines):
     """Return a literal block."""
     return [f"   {line}" for line in lines]
+
+
+def example(line):
+    """Return a line of examples whose description is a comment."""
+    if "#" not in line:
+        line = re.sub(r"(?<=\S)( {3,})(?=\S)", r"\1# ", line, count=1)
+    return line[2:]
+
+
+def exit_codes(text):
+    """Return pairs of codes and meanings."""
+    return re.findall(r"(\d+) ([^,]+?)(?:, |\.$)", text)
 
 
 def bullets(pairs):
@@ -100,7 +130,8 @@ def section(command, text):
         elif head in ("Arguments:", "Options:"):
             out += [f".. program:: {title}", ""]
             for name, description in options(lines):
-                out += [f".. option:: {name}", "", f"   {escaped(description)}", ""]
+                if not command or name not in COMMON:
+                    out += [f".. option:: {name}", "", *described(description)]
         elif head == "Commands:":
             for name, description in entries(lines):
                 out.append(f"- `codiag {name}`_: {escaped(description)}")
@@ -109,10 +140,12 @@ def section(command, text):
             label = ANCHORS.get(name) or re.sub(r"\W+", "-", name.lower())
             out += [f".. _{anchor}-{label}:", "", name, "^" * len(name), ""]
             if name.startswith("Example"):
-                out += [".. code-block:: sh", "", *indented(line[2:] for line in lines)]
+                out += [".. code-block:: sh", "", *indented(map(example, lines))]
             elif lines and lines[0].startswith(" "):
                 out += [f"{escaped(rest[:1].upper() + rest[1:])}:", ""] if rest else []
                 out += bullets(entries(lines))
+            elif name == "Exit codes":
+                out += bullets(exit_codes(" ".join([rest, *lines])))
             else:
                 paragraph = " ".join([rest, *lines])
                 out.append(escaped(paragraph[:1].upper() + paragraph[1:]))

@@ -31,7 +31,9 @@ def check(app):
     public = public_names()
     problems = [f"{name} is not listed" for name in sorted(public - set(listed))]
     problems += [f"{name} is not public" for name in sorted(set(listed) - public)]
-    problems += [f"{name} is listed twice" for name in sorted(set(listed)) if listed.count(name) > 1]
+    problems += [
+        f"{name} is listed twice" for name in sorted(set(listed)) if listed.count(name) > 1
+    ]
     if problems:
         raise ExtensionError(f"site/reference.rst: {', '.join(problems)}")
 

@@ -33,7 +33,13 @@ class RepositoryLinks(SphinxTransform):
         """Replace a link to a file that is not a page of the site."""
         target = node.get("reftarget") or ""
         # The included parts of files such as the README have paths relative to the root.
-        for place in (self.folder / target, self.root / target):
+        # Targets of links to Markdown files have no suffix.
+        places = [
+            folder / f"{target}{suffix}"
+            for folder in (self.folder, self.root)
+            for suffix in ("", ".md")
+        ]
+        for place in places:
             path = place.resolve()
             if not target or not path.exists() or path.is_relative_to(self.root / "docs"):
                 continue
