@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (400, 220),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -79,9 +80,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
-html_sidebars = {
-    page: []
-    for page in ("index", "troubleshooting", "benchmarks", "site/get-started", "site/tutorials")
-}
+# These pages have no pages below them.
+html_sidebars = {"index": [], "troubleshooting": [], "benchmarks": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
