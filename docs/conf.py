@@ -43,6 +43,7 @@ repository_url = "https://github.com/codiag/codiag"
 
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -55,6 +56,8 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 220),
     "download_all_examples": False,
     "remove_config_comments": True,
+    # Only printed output and figures are shown, not the values of expressions.
+    "capture_repr": (),
     "show_memory": False,
     # Do not show execution times, which depend on the machine.
     "min_reported_time": 1e9,
