@@ -186,8 +186,7 @@ class Separation(
             found.update(details)
             return solved
 
-        with _validation.axes_explained(data):
-            solved = solve_with_progress(solve, None, getattr(self, "verbose", False))
+        solved = solve_with_progress(solve, None, getattr(self, "verbose", False))
         self._fitted_on = ("epochs" if data.ndim == 3 else "raw", data.size // data.shape[-2])
         self._set_fitted(Result(solved), found, data.shape[-2], info)
         advices.extend(_validation.warnings_of_fit(self, data, sfreq, spans))

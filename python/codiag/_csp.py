@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, _mne, _validation
+from . import _core, _mne
 from ._arrays import (
     are_symmetric_matrices,
     init_choice,
@@ -225,11 +225,10 @@ class CSP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, _Fitted)
                 "shrinkage": self.shrinkage,
                 "n_jobs": usable_n_jobs(self.n_jobs),
             }
-            with _validation.axes_explained(data):
-                if np.all(own == own[0]):
-                    return _core.epoch_covariances(data, numbers.tolist(), options)[0]
-                # Epochs of different weights have covariances of their own.
-                covariances = _core.epoch_covariances(data, None, options)[0]
+            if np.all(own == own[0]):
+                return _core.epoch_covariances(data, numbers.tolist(), options)[0]
+            # Epochs of different weights have covariances of their own.
+            covariances = _core.epoch_covariances(data, None, options)[0]
         weights = np.zeros((len(class_weights), len(data)))
         weights[numbers, np.arange(len(data))] = own / class_weights[numbers]
         means: Floats = np.tensordot(weights, covariances, axes=1)

@@ -39,12 +39,15 @@ def suggests_keywords(function: Callable[P, R]) -> Callable[P, R]:
         return function
     names = frozenset(one.name for one in parameters if one.kind is not one.POSITIONAL_ONLY)
     title = function.__qualname__.removesuffix(".__init__")
+    is_method = "self" in names and function.__name__ != "__init__"
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         if not names.issuperset(kwargs):
             unknown = next(name for name in kwargs if name not in names)
-            raise TypeError(unknown_keyword(title, unknown, names - {"self"}))
+            # The class of the caller's object, not the base class that defines the method.
+            name = f"{type(args[0]).__name__}.{function.__name__}" if is_method else title
+            raise TypeError(unknown_keyword(name, unknown, names - {"self"}))
         return function(*args, **kwargs)
 
     return checked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,21 +43,6 @@ def check_axes(data: Floats) -> None:
             f"X of shape {data.shape} holds symmetric matrices, not epochs: covariances are for "
             "diagonalize, JointDiagonalizer or CSP"
         )
-
-
-@contextmanager
-def axes_explained(data: Floats) -> Iterator[None]:
-    """Extend an error about too few samples by the hint that the axes may be permuted."""
-    try:
-        yield
-    except ValueError as error:
-        if data.ndim == 3 and data.shape[1] > data.shape[2] and "samples" in str(error):
-            raise ValueError(
-                f"{error}. X of shape {data.shape} is read as epochs x channels x samples, "
-                f"{data.shape[1]} channels and {data.shape[2]} samples: are the axes in another "
-                "order? numpy.moveaxis reorders them"
-            ) from None
-        raise
 
 
 def several_runs(X: Any, y: Any) -> str | None:

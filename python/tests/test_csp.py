@@ -120,7 +120,7 @@ def test_mne_epochs(motor):
     csp = codiag.CSP(3).fit(epochs, y)
     assert csp.info_["ch_names"] == [f"C{k}" for k in range(10)]
     np.testing.assert_allclose(csp.transform(epochs), codiag.CSP(3).fit_transform(X, y), rtol=1e-6)
-    with pytest.raises(ValueError, match="not there: C3"):
+    with pytest.raises(ValueError, match="fitted channels are missing: C3"):
         csp.transform(epochs.copy().drop_channels(["C3"]))
 
 

@@ -336,7 +336,7 @@ class TestDyingWorkers:
                     workers.kill()
                     workers.kill()
 
-            with pytest.raises(RuntimeError, match=r"cannot be (loaded again|recomputed)"):
+            with pytest.raises(RuntimeError, match=r"cannot be (computed again|recomputed)"):
                 codiag.diagonalize(scattered, callback=replace_all)
 
     def test_client_dies(self, client, tmp_path):

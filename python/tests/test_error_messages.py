@@ -54,7 +54,9 @@ def test_unknown_keywords_suggest_a_parameter(call, message):
 class TestShapes:
     @pytest.mark.parametrize("estimator", [codiag.SourceSeparation(), codiag.CSP()])
     def test_epochs_with_axes_in_another_order(self, estimator):
-        with raises(ValueError, "read as epochs x channels x samples.*axes in another order"):
+        with raises(
+            ValueError, "channels and .* samples: are the axes in another order than epochs x"
+        ):
             estimator.fit(E.transpose(0, 2, 1)[:, :, :], Y)
 
     def test_covariances_are_no_epochs(self):

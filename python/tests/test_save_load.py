@@ -134,7 +134,7 @@ def test_channel_info_is_saved(recording, tmp_path):
     np.testing.assert_array_equal(again.transform(raw), model.transform(raw))
     shuffled = raw.copy().reorder_channels(names[::-1])
     np.testing.assert_array_equal(again.transform(shuffled), model.transform(raw))
-    with pytest.raises(ValueError, match="not there: C4, Pz"):
+    with pytest.raises(ValueError, match="fitted channels are missing: C4, Pz"):
         again.transform(raw.copy().drop_channels(["Pz", "C4"]))
     with pytest.raises(ValueError, match="Cz is mag, not eeg"):
         again.apply(raw.copy().set_channel_types({"Cz": "mag"}, verbose="error"), exclude=[0])
