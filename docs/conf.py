@@ -26,8 +26,10 @@ extensions = [
     "sphinx_copybutton",
     "mathml",
     "repository",
+    "program",
+    "public_names",
 ]
-exclude_patterns = ["requirements.txt", "gallery/*/images"]
+exclude_patterns = ["requirements.txt", "gallery/*/images", "site/generated/reproduction"]
 templates_path = ["site/_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 suppress_warnings = [
@@ -41,28 +43,21 @@ repository_url = "https://github.com/codiag/codiag"
 
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-
-# A recording of the tests; one example uses it if it is available.
-RECORDING = HERE.parent.parent / "shared" / "data" / "meg_sample_24s_raw.fif"
-
-
-def arguments(gallery, script_vars):
-    """Return the command line arguments of an example."""
-    return [str(RECORDING)] if script_vars["src_file"].endswith("_meg.py") else []
-
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"__init__\.py" if RECORDING.exists() else r"_meg\.py",
-    "reset_argv": arguments,
     "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (400, 220),
     "download_all_examples": False,
     "remove_config_comments": True,
+    # Only printed output and figures are shown, not the values of expressions.
+    "capture_repr": (),
     "show_memory": False,
     # Do not show execution times, which depend on the machine.
     "min_reported_time": 1e9,
@@ -80,7 +75,7 @@ html_copy_source = False
 html_theme_options = {
     "github_url": repository_url,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "show_prev_next": False,
     "navigation_with_keys": False,
@@ -88,6 +83,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
-html_sidebars = {"index": [], "site/changelog": []}
+# These pages have no pages below them.
+html_sidebars = {"index": [], "troubleshooting": [], "benchmarks": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -2,9 +2,9 @@
 Blinks and heartbeats in an MEG recording
 =========================================
 
-Works with any recording that MNE reads: ``python examples/separate_meg.py RECORDING [PICTURE]``.
-Requires MNE, and matplotlib for the picture of the patterns. The results on this page are from 24
-seconds of MNE's sample recording.
+The recording is 24 s of MNE-Python's sample recording, which comes with codiag. Any other recording
+that MNE reads can be given: ``python examples/separate_meg.py [RECORDING [PICTURE]]``. Requires
+MNE and matplotlib.
 """
 
 import sys
@@ -15,7 +15,10 @@ import numpy as np
 import codiag
 
 mne.set_log_level("WARNING")
-raw = mne.io.read_raw(sys.argv[1], preload=True)
+if len(sys.argv) > 1:
+    raw = mne.io.read_raw(sys.argv[1], preload=True)
+else:
+    raw = codiag.datasets.recording()
 if "MEG 2443" in raw.ch_names:  # bad in the sample recording of MNE
     raw.info["bads"] = ["MEG 2443"]
 raw.filter(1.0, None)

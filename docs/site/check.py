@@ -24,8 +24,11 @@ from urllib.parse import unquote, urlsplit
 # One of each kind.
 PAGES = [
     "index.html",
-    "site/start.html",
-    "site/guide.html",
+    "site/get-started.html",
+    "site/first-steps.html",
+    "site/command-line.html",
+    "site/interfaces.html",
+    "site/reproduction.html",
     "separate-sources.html",
     "which-method.html",
     "coming-from.html",
@@ -34,6 +37,7 @@ PAGES = [
     "site/generated/codiag.SourceSeparation.html",
     "gallery/index.html",
     "gallery/separate_hearts.html",
+    "gallery/separate_meg.html",
     "site/changelog.html",
 ]
 # Elements that a browser loads by itself, and the attributes with their addresses.

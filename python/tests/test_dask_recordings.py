@@ -42,8 +42,8 @@ class TestSegments:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"segment_length": 0}, "segment_length must be .* got 0 for 100 samples"),
-            ({"segment_length": 101}, "segment_length must be .* got 101 for 100 samples"),
+            ({"segment_length": 0}, "segment_length must be .*100 samples.* got 0"),
+            ({"segment_length": 101}, "segment_length must be .*100 samples.* got 101"),
             ({"segment_length": 10, "overlap": 1.0}, "overlap must be"),
         ],
     )
