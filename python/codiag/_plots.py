@@ -43,7 +43,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as missing:
-        raise ImportError("plots need matplotlib: pip install 'codiag[plot]'") from missing
+        raise ImportError("plots need matplotlib: pip install matplotlib") from missing
     return plt
 
 

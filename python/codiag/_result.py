@@ -39,7 +39,7 @@ class Record(NamedTuple):
     """Progress of a solve after an iteration, as a callback receives it."""
 
     start: int
-    """Number of the starting point: 0 for ``init``, and from 1 on for the restarts."""
+    """Number of the starting point: 0 for ``init``, then those of the restarts and of the resamples."""
     stage: str
     """Stage of the solve: "sample", "single precision" or "full".
 
@@ -159,8 +159,9 @@ class Result:
         Value of the criterion: zero if all ``B @ C[i] @ B.conj().T`` are diagonal. For "frobenius"
         and "least-squares", a fraction of the energy of the matrices.
     gradient_norm : float
-        Norm of the relative gradient divided by the square root of r, with rows of B that have unit
-        mean power. It depends neither on units nor on n.
+        Norm of the relative gradient, which is compared with ``tol``. It depends neither on units
+        nor on n. For the likelihood it is divided by the square root of r, with rows of B that have
+        unit mean power; for the other criteria it is relative to the energy of the matrices.
     history : dict of str to ndarray
         One entry per iteration, the starting point included, for each field of
         :class:`codiag.Record`; ``pandas.DataFrame(result.history)`` makes a table of it.

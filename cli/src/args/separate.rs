@@ -24,9 +24,9 @@ Examples:
   codiag separate today.npy --sfreq 600 --init yesterday/filters.npy -o sources
   python -m codiag separate recording.fif --picks mag --n-components 40 --highpass 1 -o sources
 
-File formats: this program reads .npy and .csv. With the Python package and MNE (pip install
-'codiag[mne]'), `python -m codiag separate` reads all formats of MNE, with their sampling frequency,
-channel names, positions, bad channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr
+File formats: this program reads .npy and .csv. With the Python package and MNE installed,
+`python -m codiag separate` reads all formats of MNE, with their sampling frequency, channel names,
+positions, bad channels and bad spans: .fif (Neuromag), .edf, .bdf, .gdf, .vhdr
 (BrainVision), .set (EEGLAB), .cnt (Neuroscan), .mff (EGI), .ds (CTF), .sqd (KIT), .nxe (eXimia),
 .lay (Persyst) and others.
 
