@@ -39,7 +39,7 @@ class Record(NamedTuple):
     """Progress of a solve after an iteration, as a callback receives it."""
 
     start: int
-    """Number of the starting point: 0 for ``init``, then those of the restarts and of the resamples."""
+    """Number of the starting point: 0 for ``init``, then the restarts, then the resamples."""
     stage: str
     """Stage of the solve: "sample", "single precision" or "full".
 
